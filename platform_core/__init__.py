@@ -1,0 +1,1 @@
+"""weir: streaming jobs you can change safely."""

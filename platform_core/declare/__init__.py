@@ -1,0 +1,21 @@
+"""Frozen values that say what topics, tables and jobs are. Imports nothing of the rest of the platform."""
+
+from platform_core.declare.jobs import Json, Lookup, Publish, RowRule, Stream, StreamingJob, Text
+from platform_core.declare.tables import Buckets, Days, Hours, Table
+from platform_core.declare.topics import Format, Topic
+
+__all__ = [
+    "Buckets",
+    "Days",
+    "Format",
+    "Hours",
+    "Json",
+    "Lookup",
+    "Publish",
+    "RowRule",
+    "Stream",
+    "StreamingJob",
+    "Table",
+    "Text",
+    "Topic",
+]

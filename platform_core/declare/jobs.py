@@ -1,0 +1,197 @@
+"""Jobs: inputs, a pure transform, an output. Running, retrying and swapping them is the platform's business."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal
+
+from platform_core.declare.durations import duration
+from platform_core.declare.tables import Table
+from platform_core.declare.topics import Topic
+from platform_core.errors import DeclarationError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+Transform = Callable[..., "DataFrame"]
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
+
+
+@dataclass(frozen=True)
+class RowRule:
+    """A condition that each record of an input keeps; a record that breaks it goes to the job's rejects."""
+
+    name: str
+    holds: str  # SQL over the input's columns
+
+
+@dataclass(frozen=True)
+class Stream:
+    """An input whose every record is an event.
+
+    Where event time is a field, a record is late when its timestamp is more than `lateness` after its event time:
+    decided record by record, the same in every replay. Where the record's timestamp is the event time, the
+    watermark decides: a record behind it no longer reaches windows that have closed.
+    """
+
+    topic: Topic
+    lateness: str = "0 seconds"
+    future: str = "1 day"  # an event time further ahead than this is refused; it would close every window
+    rules: tuple[RowRule, ...] = ()
+
+    def __post_init__(self) -> None:
+        here = f"Stream({self.topic.name!r})"
+        duration(self.lateness, f"{here}.lateness")
+        duration(self.future, f"{here}.future")
+
+    @property
+    def late_after(self) -> timedelta:
+        return duration(self.lateness, "lateness")
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """A keyed topic read as a table, joined to each output row as of the row's own time.
+
+    The newest record of the key not later than `at` is taken, whatever has come since; where there is none, or a
+    tombstone, `otherwise` stands in its place. An event waits at most `wait` of event time for a record on its way.
+    """
+
+    topic: Topic
+    on: str  # the transform's column that holds the topic's key
+    at: str  # the transform's TIMESTAMP column that says as of when
+    takes: tuple[str, ...]
+    otherwise: Mapping[str, Any] = field(default_factory=dict)
+    wait: str = "0 seconds"
+
+    def __post_init__(self) -> None:
+        here = f"Lookup({self.topic.name!r})"
+        duration(self.wait, f"{here}.wait")
+        if self.topic.key is None:
+            raise DeclarationError(f"{here}.topic: it has no key.", remedy="Declare the topic's `key`.")
+        unknown = sorted(set(self.takes) - {column.name for column in self.topic.columns})
+        if unknown:
+            raise DeclarationError(
+                f"{here}.takes: {unknown[0]!r} is not a column of the topic.", remedy="Take columns of its value."
+            )
+        object.__setattr__(self, "otherwise", MappingProxyType(dict(self.otherwise)))
+
+
+Input = Stream | Lookup
+
+
+@dataclass(frozen=True)
+class Text:
+    """One column, written as text."""
+
+    column: str
+
+
+@dataclass(frozen=True)
+class Json:
+    """Columns, written as one JSON object; none named: the whole row."""
+
+    columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Publish:
+    """What a job writes to Kafka: one record for each row that a batch wrote to the table."""
+
+    topic: Topic
+    key: Text | Json
+    value: Text | Json = Json()
+
+    def named(self) -> tuple[str, ...]:
+        parts = (self.key, self.value)
+        return tuple(name for part in parts for name in ((part.column,) if isinstance(part, Text) else part.columns))
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamingJob:
+    """What its author writes. `transform` takes one DataFrame for each Stream, by the input's name.
+
+    `emits="updates"` writes a row whenever it has changed; `"final"` once, when no event can change it any more.
+    """
+
+    name: str
+    inputs: Mapping[str, Input]
+    transform: Transform
+    output: Table
+    publish: Publish | None = None
+    updates_every: str = "1 second"
+    emits: Literal["updates", "final"] | None = None  # None: updates for a keyed table, final for an appended one
+    reject_limit: float = 0.5  # the share of rejects, of the newest thousand records, that stops the job
+    settings: Mapping[str, str] = field(default_factory=dict)
+    owner: str = "team:data"
+    description: str = ""
+
+    def __post_init__(self) -> None:
+        here = f"job {self.name!r}"
+        if not _NAME.fullmatch(self.name):
+            raise DeclarationError(f"{here}.name: not a job's name.", remedy="Use lower case letters, digits and '_'.")
+        if not self.streams:
+            raise DeclarationError(f"{here}.inputs: no Stream among them.", remedy="Give it at least one Stream.")
+        duration(self.updates_every, f"{here}.updates_every")
+        if not 0 < self.reject_limit <= 1:
+            raise DeclarationError(
+                f"{here}.reject_limit: {self.reject_limit}.", remedy="Give a share between 0 and 1, as in 0.5."
+            )
+        _check_parameters(here, self.transform, set(self.streams))
+        _check_published(here, self.publish, self.output)
+        _check_lookups(here, self.lookups, self.output)
+        for name in ("inputs", "settings"):
+            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+
+    @property
+    def streams(self) -> dict[str, Stream]:
+        return {name: part for name, part in self.inputs.items() if isinstance(part, Stream)}
+
+    @property
+    def lookups(self) -> dict[str, Lookup]:
+        return {name: part for name, part in self.inputs.items() if isinstance(part, Lookup)}
+
+    @property
+    def topics(self) -> tuple[Topic, ...]:
+        """The input topics, each once."""
+        return tuple({part.topic.name: part.topic for part in self.inputs.values()}.values())
+
+    @property
+    def output_mode(self) -> Literal["update", "append"]:
+        final = self.emits == "final" or (self.emits is None and not self.output.keyed)
+        return "append" if final else "update"
+
+
+def _check_parameters(here: str, transform: Transform, streams: set[str]) -> None:
+    wants = set(inspect.signature(transform).parameters)
+    if wants != streams:
+        raise DeclarationError(
+            f"{here}.transform: it takes {sorted(wants)}, the Stream inputs are {sorted(streams)}.",
+            remedy="Name its parameters after the inputs.",
+        )
+
+
+def _check_published(here: str, publish: Publish | None, output: Table) -> None:
+    known = {column.name for column in output.columns}
+    for name in publish.named() if publish else ():
+        if name not in known:
+            raise DeclarationError(
+                f"{here}.publish: {name!r} is not a column of table {output.name!r}.",
+                remedy=f"Choose from {', '.join(sorted(known))}.",
+            )
+
+
+def _check_lookups(here: str, lookups: Mapping[str, Lookup], output: Table) -> None:
+    known = {column.name for column in output.columns}
+    for label, lookup in lookups.items():
+        for name in (*lookup.takes, *lookup.otherwise):
+            if name not in known:
+                raise DeclarationError(
+                    f"{here}.inputs[{label!r}]: {name!r} is not a column of table {output.name!r}.",
+                    remedy="Add it to the table's schema, or do not take it.",
+                )

@@ -1,0 +1,80 @@
+"""Topics: what a record's key, value and time are, declared once."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import Enum
+
+from platform_core.declare.durations import duration
+from platform_core.declare.schemas import Column, columns
+from platform_core.errors import DeclarationError
+
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
+
+
+class Format(Enum):
+    JSON = "json"
+    TEXT = "text"  # the whole value is one UTF-8 string, in the one column of the schema
+    BYTES = "bytes"  # the whole value, unread, in the one column of the schema
+
+
+@dataclass(frozen=True, kw_only=True)
+class Topic:
+    """A Kafka topic. Its records reach a transform as the value's columns and three of the platform's:
+
+    `event_time`, `key` (the record's key as text) and `record` (topic, partition, offset, timestamp).
+    """
+
+    name: str
+    value: str
+    format: Format = Format.JSON
+    key: str | None = None  # the name of what the key holds; None: the key is ignored and may be null
+    event_time: str | None = None  # a TIMESTAMP field of the value; None: the record's timestamp
+    partitions: int = 4
+    retention: str | None = None  # None: kept for ever, as replays want it
+    compacted: bool = False
+    tombstones: bool = False  # a null value is a deletion of its key, not a bad record
+    personal: tuple[str, ...] = ()
+    owner: str = "team:data"
+    description: str = ""
+
+    def __post_init__(self) -> None:
+        here = f"topic {self.name!r}"
+        if not _NAME.fullmatch(self.name):
+            raise DeclarationError(
+                f"{here}.name: not a name that Kafka takes.", remedy="Use letters, digits, '.', '_' and '-'."
+            )
+        names = {column.name for column in self.columns}
+        if self.format is not Format.JSON and len(names) != 1:
+            raise DeclarationError(
+                f"{here}.value: {self.format.value} has one column, {len(names)} are declared.",
+                remedy="Declare one column, as in 'line STRING'.",
+            )
+        taken = sorted(names & {"event_time", "key", "record"})
+        if taken and self.event_time != "event_time":
+            raise DeclarationError(
+                f"{here}.value: {taken[0]!r} is the platform's own column.", remedy="Name the field otherwise."
+            )
+        for field, used in (("event_time", (self.event_time,)), ("personal", self.personal)):
+            for name in used:
+                if name is not None and name not in names:
+                    raise DeclarationError(
+                        f"{here}.{field}: {name!r} is not a column of its value.",
+                        remedy=f"Choose one of {', '.join(sorted(names))}.",
+                    )
+        if self.partitions < 1:
+            raise DeclarationError(f"{here}.partitions: {self.partitions}.", remedy="Give it at least one.")
+        if self.retention is not None:
+            duration(self.retention, f"{here}.retention")
+        if self.tombstones and self.key is None:
+            raise DeclarationError(f"{here}.tombstones: a tombstone needs a key.", remedy="Declare `key`.")
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return columns(self.value, f"topic {self.name!r}.value")
+
+    @property
+    def kept_for(self) -> timedelta | None:
+        return None if self.retention is None else duration(self.retention, f"topic {self.name!r}.retention")

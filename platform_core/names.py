@@ -1,0 +1,40 @@
+"""One version word drives all: release `stock_stats@v2` names its group, table, checkpoint and code."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from platform_core.errors import UsageError
+
+_SHAPE = re.compile(r"([a-z][a-z0-9_]{0,62})@v([1-9][0-9]*)")
+
+
+@dataclass(frozen=True, order=True)
+class ReleaseId:
+    job: str
+    number: int
+
+    @classmethod
+    def parse(cls, text: str) -> ReleaseId:
+        match = _SHAPE.fullmatch(text)
+        if match is None:
+            raise UsageError(f"{text!r} is not a release.", remedy="Name a job and a version, as in stock_stats@v1.")
+        return cls(match[1], int(match[2]))
+
+    def __str__(self) -> str:
+        return f"{self.job}@{self.version}"
+
+    @property
+    def version(self) -> str:
+        return f"v{self.number}"
+
+    @property
+    def path(self) -> str:
+        """Where it stands under the warehouse, the checkpoints and the releases."""
+        return f"{self.job}/{self.version}"
+
+    @property
+    def group(self) -> str:
+        """The consumer group in which its progress is mirrored."""
+        return f"{self.job}-{self.version}"

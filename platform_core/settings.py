@@ -1,0 +1,163 @@
+"""The only reader of the environment and of profile files.
+
+A profile is `infra/profiles/<name>.toml`; WEIR_PROFILE names it (or gives a path), WEIR_HOME says where all state lives, and
+WEIR_<SECTION>__<FIELD> sets one field, as in WEIR_KAFKA__PORT=29092. The environment wins over the profile, the profile
+over the defaults below.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from platform_core.errors import SettingsError
+from platform_core.names import ReleaseId
+
+ROOT = Path(__file__).resolve().parent.parent  # the tree that this code stands in: a working tree or an archive
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Kafka(Section):
+    managed: bool = Field(True, description="start an own broker; false: use the one at `bootstrap`")
+    port: int = Field(19092, description="the own broker's port; its controller listens on the next one")
+    bootstrap: str = Field("", description="host:port of the brokers; empty: the own broker")
+    heap: str = Field("512m", description="the own broker's heap")
+    client: dict[str, str] = Field(default_factory=dict, description="librdkafka settings of every client")
+    spark: dict[str, str] = Field(default_factory=dict, description="kafka.* options of Spark's source, if they differ")
+
+    @property
+    def servers(self) -> str:
+        return self.bootstrap or f"127.0.0.1:{self.port}"
+
+
+class Postgres(Section):
+    managed: bool = Field(True, description="start an own server; false: use the one at host and port")
+    host: str = "127.0.0.1"
+    port: int = 19432
+    user: str = "weir"
+    password_file: str = Field("", description="a file that holds the password; empty: the own server's")
+    database: str = "weir"
+
+
+class Spark(Section):
+    master: str = "local[2]"
+    driver_memory: str = "1g"
+    shuffle_partitions: int = 2
+    conf: dict[str, str] = Field(default_factory=dict, description="Spark settings that win over the platform's")
+
+
+class Dagster(Section):
+    managed: bool = True
+    port: int = 19300
+
+
+class Supervision(Section):
+    lease_seconds: float = Field(15.0, description="how long a driver may be silent before another may take over")
+    poll_seconds: float = Field(1.0, description="how often the supervisor looks")
+    give_up_after: int = Field(5, description="failures in a row after which a driver stays stopped")
+    backoff_seconds: float = Field(2.0, description="the first wait before a restart; doubles each time")
+    backoff_limit_seconds: float = 60.0
+
+
+class Batches(Section):
+    max_records: int = Field(200_000, description="the most records that one batch takes from the event topics")
+    collect_limit: int = Field(1_000_000, description="batches with more records are written by Spark, not collected")
+
+
+class Settings(Section):
+    profile: str = "local"
+    home: Path = Field(description="where all state lives")
+    root: Path = Field(ROOT, description="the tree whose jobs are declared")
+    warehouse: str = Field("", description="path or URI of the tables; empty: under home")
+    checkpoints: str = Field("", description="path or URI of the checkpoints; empty: under home")
+    kafka: Kafka = Field(default_factory=lambda: Kafka())
+    postgres: Postgres = Field(default_factory=lambda: Postgres())
+    spark: Spark = Field(default_factory=lambda: Spark())
+    dagster: Dagster = Field(default_factory=lambda: Dagster())
+    supervision: Supervision = Field(default_factory=lambda: Supervision())
+    batches: Batches = Field(default_factory=lambda: Batches())
+
+    def table_uri(self, release: ReleaseId) -> str:
+        return f"{self.warehouse or self.home / 'warehouse'}/{release.path}"
+
+    def rejects_uri(self, job: str) -> str:
+        return f"{self.warehouse or self.home / 'warehouse'}/{job}/rejects"
+
+    def checkpoint(self, release: ReleaseId) -> str:
+        return f"{self.checkpoints or self.home / 'checkpoints'}/{release.path}"
+
+    def archive(self, release: ReleaseId) -> Path:
+        return self.home / "releases" / release.path
+
+    @property
+    def logs(self) -> Path:
+        return self.home / "logs"
+
+    @property
+    def jars(self) -> Path:
+        return self.home / "jars"
+
+    def password(self) -> str:
+        path = Path(self.postgres.password_file) if self.postgres.password_file else self.home / "postgres.password"
+        if not path.is_file():
+            raise SettingsError(
+                f"postgres.password_file: no file {path}.",
+                remedy="Run `weir up` first, or name the file in the profile or in WEIR_POSTGRES__PASSWORD_FILE.",
+            )
+        return path.read_text().strip()
+
+
+def load(profile: str | None = None, environment: Mapping[str, str] | None = None) -> Settings:
+    """Reads the profile and the environment once; everything else is passed the result."""
+    env = os.environ if environment is None else environment
+    name = profile or env.get("WEIR_PROFILE", "local")
+    values = _profile(name)
+    _overlay(values, env)
+    values.setdefault("home", env.get("WEIR_HOME", str(Path.cwd() / ".weir")))
+    values["profile"] = name
+    try:
+        settings = Settings.model_validate(values)
+    except ValidationError as error:
+        raise _unreadable(name, error) from error
+    return settings.model_copy(update={"home": settings.home.expanduser().resolve()})
+
+
+def _profile(name: str) -> dict[str, Any]:
+    places = [Path(name), ROOT / "infra" / "profiles" / f"{name}.toml"]
+    for place in places:
+        if place.suffix == ".toml" and place.is_file():
+            try:
+                return tomllib.loads(place.read_text())
+            except tomllib.TOMLDecodeError as error:
+                raise SettingsError(f"{place}: {error}.", remedy="Correct the file.") from error
+    looked = ", ".join(str(place) for place in places)
+    raise SettingsError(f"There is no profile {name!r}; looked at {looked}.", remedy="Set WEIR_PROFILE to one that is.")
+
+
+def _overlay(values: dict[str, Any], env: Mapping[str, str]) -> None:
+    for key, text in env.items():
+        if not key.startswith("WEIR_") or "__" not in key:
+            continue
+        section, _, name = key.removeprefix("WEIR_").lower().partition("__")
+        values.setdefault(section, {})[name] = text
+    for key in ("home", "warehouse", "checkpoints"):
+        if f"WEIR_{key.upper()}" in env:
+            values[key] = env[f"WEIR_{key.upper()}"]
+
+
+def _unreadable(name: str, error: ValidationError) -> SettingsError:
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"])
+    return SettingsError(
+        f"{where}: {first['msg']}, got {first.get('input')!r}; searched WEIR_{where.upper().replace('.', '__')}, "
+        f"profile {name!r}, the defaults in platform_core/settings.py.",
+        remedy="Correct it in one of them.",
+    )
