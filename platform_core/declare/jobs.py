@@ -24,7 +24,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 
 @dataclass(frozen=True)
 class RowRule:
-    """A condition that each record of an input keeps; a record that breaks it goes to the job's rejects."""
+    """A condition that each record of an input keeps; a record for which it is false or null goes to the job's rejects."""
 
     name: str
     holds: str  # SQL over the input's columns
@@ -52,6 +52,10 @@ class Stream:
     @property
     def late_after(self) -> timedelta:
         return duration(self.lateness, "lateness")
+
+    @property
+    def far_future(self) -> timedelta:
+        return duration(self.future, "future")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,94 @@
+"""Every topic, declared once; jobs and generators import it from here."""
+
+from __future__ import annotations
+
+from platform_core.declare import Format, Topic
+
+WORDCOUNT_INPUT = Topic(
+    name="wordcount-input",
+    format=Format.TEXT,
+    value="line STRING COMMENT 'a line of text'",
+    description="Lines of text; the key is ignored.",
+)
+
+WORDCOUNT_OUTPUT = Topic(
+    name="wordcount-output",
+    format=Format.TEXT,
+    value="count STRING COMMENT 'how often so far, in decimal digits'",
+    key="word",
+    compacted=True,
+    description="The newest count of every word.",
+)
+
+STOCKS = Topic(
+    name="stocks",
+    value="""
+        type STRING COMMENT 'ASK or BID',
+        ticker STRING,
+        price DECIMAL(18,6),
+        size BIGINT COMMENT 'shares'
+    """,
+    key="ticker",
+    description="Asks and bids, stamped with the time of the trade.",
+)
+
+STOCKSTATS_OUTPUT = Topic(
+    name="stockstats-output",
+    value="""
+        ticker STRING,
+        window_start TIMESTAMP,
+        window_end TIMESTAMP,
+        trade_count BIGINT,
+        sum_price DECIMAL(28,6),
+        min_price DECIMAL(18,6),
+        avg_price DECIMAL(18,6)
+    """,
+    key="ticker and window_start, as JSON",
+    retention="7 days",
+    description="A window's statistics each time they have changed; the newest record of a key is the one that counts.",
+)
+
+PAGE_VIEWS = Topic(
+    name="clicks.pages.views",
+    value="user_id BIGINT, page STRING",
+    key="user_id",
+    personal=("user_id", "page"),
+    description="Which user looked at which page.",
+)
+
+SEARCHES = Topic(
+    name="clicks.search",
+    value="user_id BIGINT, search_terms STRING",
+    key="user_id",
+    personal=("user_id", "search_terms"),
+    description="Which user searched for what.",
+)
+
+# Never compacted: a view is joined with the profile of its own moment, in a replay next month too.
+USER_PROFILES = Topic(
+    name="clicks.user.profile",
+    value="user_id BIGINT, user_name STRING, zipcode STRING, interests ARRAY<STRING>",
+    key="user_id",
+    tombstones=True,
+    personal=("user_id", "user_name", "zipcode", "interests"),
+    description="A user's profile from now on; a tombstone deletes it.",
+)
+
+USER_ACTIVITY = Topic(
+    name="clicks.user.activity",
+    value="""
+        view_id STRING,
+        user_id BIGINT,
+        user_name STRING,
+        zipcode STRING,
+        interests ARRAY<STRING>,
+        search_terms STRING,
+        page STRING,
+        viewed_at TIMESTAMP,
+        searched_at TIMESTAMP
+    """,
+    key="user_id",
+    retention="30 days",
+    personal=("user_id", "user_name", "zipcode", "interests", "search_terms", "page"),
+    description="Views with the search that led to them and the profile of their moment.",
+)

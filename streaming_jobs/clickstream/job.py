@@ -1,0 +1,82 @@
+"""Page views with the search that led to them and the user's profile of that moment.
+
+A view leaves one row for each search of the same user in the second before it (0 s <= view - search <= 1 s, both ends in),
+or one row with empty search terms, when none can come any more.
+
+What a Kafka Streams user may expect otherwise:
+- A row is written once and final: the one without a search comes only when the watermark has passed the view, 5 seconds
+  of event time behind the newest record. A view or search behind the watermark is late: it leaves no row, and is counted.
+- Views and searches share one clock, the newest record of either, so that silent searches hold no view back. In Kafka
+  Streams it is one clock a partition. Wall time moves neither: with no record at all, the last views wait.
+- The profile is the newest one not later than the view, by record timestamps, whatever has come since. Kafka Streams joins
+  the table as it stands when the view is processed, unless the table is versioned.
+- A user without a profile, never known or deleted, has user_id -1 in the row, and so as the key of its record.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from ingest.topics import PAGE_VIEWS, SEARCHES, USER_ACTIVITY, USER_PROFILES
+from platform_core.declare import Days, Lookup, Publish, RowRule, Stream, StreamingJob, Table, Text
+from streaming_jobs.clickstream import schemas
+
+LED_TO_VIEW = "searched_at <= viewed_at AND viewed_at <= searched_at + INTERVAL 1 SECOND"
+LATENESS = "5 seconds"
+
+
+def views_with_searches(views: DataFrame, searches: DataFrame) -> DataFrame:
+    seen = views.select(
+        F.concat_ws("-", "record.topic", "record.partition", "record.offset").alias("view_id"),
+        "user_id",
+        "page",
+        F.col("event_time").alias("viewed_at"),
+    )
+    asked = searches.select(F.col("user_id").alias("searcher"), "search_terms", F.col("event_time").alias("searched_at"))
+    same_user = F.col("user_id") == F.col("searcher")
+    return seen.join(asked, same_user & F.expr(LED_TO_VIEW), "left").select(
+        "view_id",
+        "user_id",
+        F.coalesce("search_terms", F.lit("")).alias("search_terms"),
+        "page",
+        "viewed_at",
+        "searched_at",
+    )
+
+
+VIEWS = Stream(
+    PAGE_VIEWS,
+    lateness=LATENESS,
+    rules=(RowRule("user is given", "user_id IS NOT NULL"), RowRule("page is given", "page IS NOT NULL")),
+)
+
+TERMS = Stream(
+    SEARCHES,
+    lateness=LATENESS,
+    rules=(RowRule("user is given", "user_id IS NOT NULL"), RowRule("terms are given", "search_terms IS NOT NULL")),
+)
+
+PROFILES = Lookup(
+    USER_PROFILES,
+    on="user_id",
+    at="viewed_at",
+    takes=("user_name", "zipcode", "interests"),
+    otherwise={"user_id": -1, "user_name": "", "zipcode": "", "interests": None},
+    wait="1 second",
+)
+
+clickstream = StreamingJob(
+    name="clickstream",
+    inputs={"views": VIEWS, "searches": TERMS, "profiles": PROFILES},
+    transform=views_with_searches,
+    output=Table(
+        name="user_activity",
+        schema=schemas.USER_ACTIVITY,
+        layout=Days("viewed_at"),
+        personal=("user_id", "user_name", "zipcode", "interests", "search_terms", "page"),
+        description="Every view, with the search that led to it and the profile of its moment.",
+    ),
+    publish=Publish(USER_ACTIVITY, key=Text("user_id")),
+    description="Joins page views with searches and profiles.",
+)
