@@ -1,12 +1,16 @@
 """Frozen values that say what topics, tables and jobs are. Imports nothing of the rest of the platform."""
 
+from platform_core.declare.batches import DailyTable
+from platform_core.declare.checks import Expect, Suite
 from platform_core.declare.jobs import Json, Lookup, Publish, RowRule, Stream, StreamingJob, Text
 from platform_core.declare.tables import Buckets, Days, Hours, Table
 from platform_core.declare.topics import Format, Topic
 
 __all__ = [
     "Buckets",
+    "DailyTable",
     "Days",
+    "Expect",
     "Format",
     "Hours",
     "Json",
@@ -15,6 +19,7 @@ __all__ = [
     "RowRule",
     "Stream",
     "StreamingJob",
+    "Suite",
     "Table",
     "Text",
     "Topic",

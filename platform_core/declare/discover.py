@@ -1,4 +1,8 @@
-"""Finds what is declared by its place: a job is `streaming_jobs/<name>/job.py`, a topic stands in `ingest/topics.py`."""
+"""Finds what is declared by its place.
+
+A job is `streaming_jobs/<name>/job.py`, a topic stands in `ingest/topics.py`, a daily table is
+`analytics/<name>/table.py`, an expectation suite is `quality/<table>.py`.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,8 @@ import importlib
 from pathlib import Path
 from types import ModuleType
 
+from platform_core.declare.batches import DailyTable
+from platform_core.declare.checks import Suite
 from platform_core.declare.jobs import StreamingJob
 from platform_core.declare.topics import Topic
 from platform_core.errors import DeclarationError, UsageError
@@ -31,6 +37,22 @@ def load_jobs(root: Path) -> dict[str, StreamingJob]:
 def load_topics() -> dict[str, Topic]:
     module = importlib.import_module("ingest.topics")
     return {value.name: value for value in vars(module).values() if isinstance(value, Topic)}
+
+
+def load_daily_tables(root: Path) -> dict[str, DailyTable]:
+    found: dict[str, DailyTable] = {}
+    for path in sorted((root / "analytics").glob("*/table.py")):
+        module = importlib.import_module(f"analytics.{path.parent.name}.table")
+        found |= {value.name: value for value in vars(module).values() if isinstance(value, DailyTable)}
+    return found
+
+
+def load_suites(root: Path) -> dict[str, Suite]:
+    found: dict[str, Suite] = {}
+    for path in sorted((root / "quality").glob("[a-z]*.py")):
+        module = importlib.import_module(f"quality.{path.stem}")
+        found |= {value.table: value for value in vars(module).values() if isinstance(value, Suite)}
+    return found
 
 
 def _the_job(module: ModuleType, name: str) -> StreamingJob:
