@@ -1,13 +1,14 @@
 """The only reader of the environment and of profile files.
 
-A profile is `infra/profiles/<name>.toml`; WEIR_PROFILE names it (or gives a path), WEIR_HOME says where all state lives, and
-WEIR_<SECTION>__<FIELD> sets one field, as in WEIR_KAFKA__PORT=29092. The environment wins over the profile, the profile
-over the defaults below.
+A profile is `infra/profiles/<name>.toml`; WEIR_PROFILE names it (or gives a path), WEIR_HOME says where all state
+lives, and WEIR_<SECTION>__<FIELD> sets one field, as in WEIR_KAFKA__PORT=29092. The environment wins over the profile,
+the profile over the defaults below.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -26,10 +27,10 @@ class Section(BaseModel):
 
 
 class Kafka(Section):
-    managed: bool = Field(True, description="start an own broker; false: use the one at `bootstrap`")
-    port: int = Field(19092, description="the own broker's port; its controller listens on the next one")
-    bootstrap: str = Field("", description="host:port of the brokers; empty: the own broker")
-    heap: str = Field("512m", description="the own broker's heap")
+    managed: bool = Field(default=True, description="start an own broker; false: use the one at `bootstrap`")
+    port: int = Field(default=19092, description="the own broker's port; its controller listens on the next one")
+    bootstrap: str = Field(default="", description="host:port of the brokers; empty: the own broker")
+    heap: str = Field(default="512m", description="the own broker's heap")
     client: dict[str, str] = Field(default_factory=dict, description="librdkafka settings of every client")
     spark: dict[str, str] = Field(default_factory=dict, description="kafka.* options of Spark's source, if they differ")
 
@@ -39,11 +40,11 @@ class Kafka(Section):
 
 
 class Postgres(Section):
-    managed: bool = Field(True, description="start an own server; false: use the one at host and port")
+    managed: bool = Field(default=True, description="start an own server; false: use the one at host and port")
     host: str = "127.0.0.1"
     port: int = 19432
     user: str = "weir"
-    password_file: str = Field("", description="a file that holds the password; empty: the own server's")
+    password_file: str = Field(default="", description="a file that holds the password; empty: the own server's")
     database: str = "weir"
 
 
@@ -60,24 +61,28 @@ class Dagster(Section):
 
 
 class Supervision(Section):
-    lease_seconds: float = Field(15.0, description="how long a driver may be silent before another may take over")
-    poll_seconds: float = Field(1.0, description="how often the supervisor looks")
-    give_up_after: int = Field(5, description="failures in a row after which a driver stays stopped")
-    backoff_seconds: float = Field(2.0, description="the first wait before a restart; doubles each time")
+    lease_seconds: float = Field(
+        default=15.0, description="how long a driver may be silent before another may take over"
+    )
+    poll_seconds: float = Field(default=1.0, description="how often the supervisor looks")
+    give_up_after: int = Field(default=5, description="failures in a row after which a driver stays stopped")
+    backoff_seconds: float = Field(default=2.0, description="the first wait before a restart; doubles each time")
     backoff_limit_seconds: float = 60.0
 
 
 class Batches(Section):
-    max_records: int = Field(200_000, description="the most records that one batch takes from the event topics")
-    collect_limit: int = Field(1_000_000, description="batches with more records are written by Spark, not collected")
+    max_records: int = Field(default=200_000, description="the most records that one batch takes from the event topics")
+    collect_limit: int = Field(
+        default=1_000_000, description="batches with more records are written by Spark, not collected"
+    )
 
 
 class Settings(Section):
     profile: str = "local"
     home: Path = Field(description="where all state lives")
     root: Path = Field(ROOT, description="the tree whose jobs are declared")
-    warehouse: str = Field("", description="path or URI of the tables; empty: under home")
-    checkpoints: str = Field("", description="path or URI of the checkpoints; empty: under home")
+    warehouse: str = Field(default="", description="path or URI of the tables; empty: under home")
+    checkpoints: str = Field(default="", description="path or URI of the checkpoints; empty: under home")
     kafka: Kafka = Field(default_factory=lambda: Kafka())
     postgres: Postgres = Field(default_factory=lambda: Postgres())
     spark: Spark = Field(default_factory=lambda: Spark())
@@ -103,7 +108,8 @@ class Settings(Section):
 
     @property
     def jars(self) -> Path:
-        return self.home / "jars"
+        """Installed software, not state: `spark/` and `kafka/` stand beside the interpreter that runs this."""
+        return Path(sys.prefix) / "weir-jars"
 
     def password(self) -> str:
         path = Path(self.postgres.password_file) if self.postgres.password_file else self.home / "postgres.password"
@@ -113,6 +119,36 @@ class Settings(Section):
                 remedy="Run `weir up` first, or name the file in the profile or in WEIR_POSTGRES__PASSWORD_FILE.",
             )
         return path.read_text().strip()
+
+    def child_environment(self) -> dict[str, str]:
+        """The environment of a process that shall load these same settings, from any directory and any tree."""
+        env = {name: text for name, text in os.environ.items() if name != "PYTHONSAFEPATH"}
+        for section in (self.kafka, self.postgres, self.spark, self.dagster, self.supervision, self.batches):
+            for name in type(section).model_fields:
+                value = getattr(section, name)
+                if isinstance(value, str | int | float):
+                    env[f"WEIR_{type(section).__name__.upper()}__{name.upper()}"] = str(value)
+        profile = Path(self.profile)
+        env["WEIR_PROFILE"] = str(profile.resolve()) if profile.suffix == ".toml" else self.profile
+        env["WEIR_HOME"] = str(self.home)
+        env["PYSPARK_PYTHON"] = env["PYSPARK_DRIVER_PYTHON"] = sys.executable
+        bundled = Path(sys.prefix) / "weir-java"
+        if bundled.is_dir():
+            env["JAVA_HOME"] = str(bundled)
+        for name in ("warehouse", "checkpoints"):
+            if getattr(self, name):
+                env[f"WEIR_{name.upper()}"] = getattr(self, name)
+        return env
+
+
+def java_places(environment: Mapping[str, str] | None = None) -> list[Path]:
+    """Where Spark and Kafka would find a Java, best first; last the one that set-up installs when there is no other."""
+    env = os.environ if environment is None else environment
+    if env.get("JAVA_HOME"):  # it hides the PATH, for Spark too
+        folders = [Path(env["JAVA_HOME"]) / "bin"]
+    else:
+        folders = [Path(text) for text in env.get("PATH", "").split(os.pathsep) if text]
+    return [*(folder / "java" for folder in folders), Path(sys.prefix) / "weir-java" / "bin" / "java"]
 
 
 def load(profile: str | None = None, environment: Mapping[str, str] | None = None) -> Settings:

@@ -1,0 +1,73 @@
+"""What the keeper needs to know of a service, and how one is brought up."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from platform_core.errors import ServiceUnavailable
+from platform_core.services import process
+from platform_core.services.ports import require_free
+
+
+def _nothing() -> None:
+    return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Service:
+    """A process with a ready check. `prepare` runs before every start, `settle` once it is ready; both may repeat."""
+
+    name: str
+    command: tuple[str, ...]
+    log: Path
+    cwd: Path
+    ready: Callable[[], bool]
+    environment: Mapping[str, str] = field(default_factory=lambda: dict[str, str]())
+    prepare: Callable[[], None] = _nothing
+    settle: Callable[[], None] = _nothing
+    ports: tuple[int, ...] = ()
+    port_setting: str = ""
+    needs: tuple[str, ...] = ()  # services that must be ready before it starts
+    stop_with: signal.Signals = signal.SIGTERM
+    stop_seconds: float = 30.0
+    ready_seconds: float = 60.0
+    memory_mb: int = 1024  # of all its processes together; above it the keeper restarts the service
+
+
+def begin(service: Service) -> subprocess.Popen[bytes]:
+    """Starts it, and does not wait."""
+    require_free(service.name, service.ports, service.port_setting)
+    service.prepare()
+    return process.spawn(service.command, service.environment, service.log, service.cwd)
+
+
+def start(service: Service) -> subprocess.Popen[bytes]:
+    """Starts it and waits until it is ready."""
+    child = begin(service)
+    if not process.until(lambda: child.poll() is not None or service.ready(), service.ready_seconds):
+        process.stop(process.Proof(child.pid, process.started(child.pid) or 0.0), service.stop_with, 5, child.poll)
+        raise ServiceUnavailable(
+            f"{service.name} was not ready after {service.ready_seconds:.0f} s.{tail(service.log)}",
+            remedy=f"Read {service.log}.",
+        )
+    if child.poll() is not None:
+        raise ServiceUnavailable(
+            f"{service.name} ended at its start with code {child.returncode}.{tail(service.log)}",
+            remedy=f"Read {service.log}.",
+        )
+    service.settle()
+    return child
+
+
+def tail(log: Path, lines: int = 3) -> str:
+    """The last words of a log, to stand in an error."""
+    if not log.is_file():
+        return ""
+    with log.open("rb") as file:
+        file.seek(max(0, log.stat().st_size - 4096))
+        words = [line.strip() for line in file.read().decode(errors="replace").splitlines() if line.strip()]
+    return "".join(f"\n  | {line[:300]}" for line in words[-lines:])

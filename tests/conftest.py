@@ -1,0 +1,126 @@
+"""Real services for the tests marked `stack`: started once a session, on free ports, in a folder of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psycopg
+import pytest
+from confluent_kafka import Consumer, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from platform_core.services import kafka, ports, process
+from platform_core.services import postgres as postgres_service
+from platform_core.services.service import Service, start
+from platform_core.settings import Settings, load
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture(scope="session")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where all state of this session's platform lives."""
+    return tmp_path_factory.mktemp("weir")
+
+
+@pytest.fixture(scope="session")
+def platform_settings(home: Path) -> Settings:
+    broker, _, database, dagster = (str(port) for port in ports.free(4))
+    return load(
+        environment={
+            "WEIR_HOME": str(home),
+            "WEIR_KAFKA__PORT": broker,
+            "WEIR_POSTGRES__PORT": database,
+            "WEIR_DAGSTER__PORT": dagster,
+        }
+    )
+
+
+@dataclass(frozen=True)
+class Broker:
+    settings: Settings
+
+    @property
+    def servers(self) -> str:
+        return self.settings.kafka.servers
+
+    @cached_property
+    def admin(self) -> AdminClient:  # kept: a client that is let go of cancels what it was asked for
+        return AdminClient({"bootstrap.servers": self.servers})
+
+    def create(self, topic: str, partitions: int = 1, **config: str) -> str:
+        """A topic; `cleanup_policy="compact"` sets cleanup.policy."""
+        named = {name.replace("_", "."): text for name, text in config.items()}
+        self.admin.create_topics([NewTopic(topic, partitions, 1, config=named)])[topic].result(20)
+        return topic
+
+    def delete(self, topic: str) -> None:
+        self.admin.delete_topics([topic])[topic].result(20)
+
+    def produce(self, topic: str, *records: tuple[bytes | None, bytes | None], partition: int = 0, at: int = 0) -> None:
+        """Records as (key, value), with a timestamp in milliseconds when `at` is given."""
+        producer = Producer({"bootstrap.servers": self.servers, "acks": "all"})
+        for key, value in records:
+            producer.produce(topic, key=key, value=value, partition=partition, timestamp=at)
+        assert producer.flush(20) == 0
+
+    def consume(self, topic: str, count: int, seconds: float = 20) -> list[Message]:
+        """The first committed records of partition 0."""
+        consumer = Consumer(
+            {"bootstrap.servers": self.servers, "group.id": "tests", "isolation.level": "read_committed"}
+        )
+        try:
+            consumer.assign([TopicPartition(topic, 0, 0)])
+            return consumer.consume(count, seconds)
+        finally:
+            consumer.close()
+
+
+@dataclass(frozen=True)
+class Database:
+    settings: Settings
+
+    def connect(self) -> psycopg.Connection:
+        return postgres_service.connect(self.settings)
+
+
+@pytest.fixture(scope="session")
+def broker(platform_settings: Settings) -> Iterator[Broker]:
+    with_service = _running(kafka.broker(platform_settings))
+    next(with_service)
+    yield Broker(platform_settings)
+    next(with_service, None)
+
+
+@pytest.fixture(scope="session")
+def postgres(platform_settings: Settings) -> Iterator[Database]:
+    with_service = _running(postgres_service.server(platform_settings))
+    next(with_service)
+    yield Database(platform_settings)
+    next(with_service, None)
+
+
+def _running(service: Service) -> Iterator[None]:
+    child = start(service)
+    proof = process.prove(child.pid)
+    try:
+        yield
+    finally:
+        if proof is not None:
+            process.stop(proof, service.stop_with, service.stop_seconds, child.poll)
+
+
+@pytest.fixture(scope="session")
+def spark(platform_settings: Settings) -> Iterator[SparkSession]:
+    """One small session for all tests of this process, set as a driver's is."""
+    from platform_core.stream.session import session
+
+    running = session(platform_settings, "tests")
+    yield running
+    running.stop()
