@@ -96,6 +96,9 @@ class Settings(Section):
     def rejects_uri(self, job: str) -> str:
         return f"{self.warehouse or self.home / 'warehouse'}/{job}/rejects"
 
+    def daily_uri(self, table: str) -> str:
+        return f"{self.warehouse or self.home / 'warehouse'}/{table}"
+
     def checkpoint(self, release: ReleaseId) -> str:
         return f"{self.checkpoints or self.home / 'checkpoints'}/{release.path}"
 
