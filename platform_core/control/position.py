@@ -16,8 +16,9 @@ class Position:
     release: str
     batch: int
     offsets: Offsets
-    start: Offsets = field(default_factory=dict)  # where the batch began
+    start: Offsets = field(default_factory=dict[str, dict[int, int]])  # where the batch began
     watermark_ms: int = 0
+    newest_ms: int = 0  # the newest event time of any input so far: the release's clock
     revision: int = 0
 
     def to_json(self) -> str:
@@ -29,6 +30,7 @@ class Position:
                 "offsets": as_text(self.offsets),
                 "start": as_text(self.start),
                 "watermark_ms": self.watermark_ms,
+                "newest_ms": self.newest_ms,
             },
             separators=(",", ":"),
         )
@@ -42,6 +44,7 @@ class Position:
             offsets=as_numbers(raw["offsets"]),
             start=as_numbers(raw["start"]),
             watermark_ms=raw["watermark_ms"],
+            newest_ms=raw.get("newest_ms", 0),
             revision=raw.get("revision", 0),
         )
 

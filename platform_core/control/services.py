@@ -1,0 +1,36 @@
+"""Signs of life of the platform's own processes, so that anyone can tell that nothing supervises."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from psycopg.types.json import Jsonb
+
+from platform_core.control.store import ControlStore
+
+
+@dataclass(frozen=True)
+class Beat:
+    name: str
+    beat_at: datetime
+    age_seconds: float  # on Postgres's clock
+    detail: dict[str, Any]
+
+
+def beat(store: ControlStore, name: str, detail: dict[str, Any]) -> None:
+    with store.transaction() as cursor:
+        cursor.execute(
+            "insert into weir.services (name, detail) values (%s, %s) "
+            "on conflict (name) do update set beat_at = clock_timestamp(), detail = excluded.detail",
+            (name, Jsonb(detail)),
+        )
+
+
+def all(store: ControlStore) -> dict[str, Beat]:
+    with store.transaction() as cursor:
+        cursor.execute(
+            "select *, greatest(0, extract(epoch from clock_timestamp() - beat_at))::float8 as age from weir.services"
+        )
+        return {row["name"]: Beat(row["name"], row["beat_at"], row["age"], row["detail"]) for row in cursor}
