@@ -1,15 +1,15 @@
 """Page views with the search that led to them and the user's profile of that moment.
 
-A view leaves one row for each search of the same user in the second before it (0 s <= view - search <= 1 s, both ends in),
-or one row with empty search terms, when none can come any more.
+A view leaves one row for each search of the same user in the second before it (0 s <= view - search <= 1 s, both ends
+in), or one row with empty search terms when there is none.
 
 What a Kafka Streams user may expect otherwise:
-- A row is written once and final: the one without a search comes only when the watermark has passed the view, 5 seconds
-  of event time behind the newest record. A view or search behind the watermark is late: it leaves no row, and is counted.
+- A row is written once and final: the one without a search comes when the watermark, 5 seconds of event time behind the
+  newest record, has passed the view. A view or search behind the watermark is late: it leaves no row, and is counted.
 - Views and searches share one clock, the newest record of either, so that silent searches hold no view back. In Kafka
   Streams it is one clock a partition. Wall time moves neither: with no record at all, the last views wait.
-- The profile is the newest one not later than the view, by record timestamps, whatever has come since. Kafka Streams joins
-  the table as it stands when the view is processed, unless the table is versioned.
+- The profile is the newest one not later than the view, by record timestamps, whatever has come since. Kafka Streams
+  joins the table as it stands when the view is processed, unless the table is versioned.
 - A user without a profile, never known or deleted, has user_id -1 in the row, and so as the key of its record.
 """
 
@@ -33,7 +33,9 @@ def views_with_searches(views: DataFrame, searches: DataFrame) -> DataFrame:
         "page",
         F.col("event_time").alias("viewed_at"),
     )
-    asked = searches.select(F.col("user_id").alias("searcher"), "search_terms", F.col("event_time").alias("searched_at"))
+    asked = searches.select(
+        F.col("user_id").alias("searcher"), "search_terms", F.col("event_time").alias("searched_at")
+    )
     same_user = F.col("user_id") == F.col("searcher")
     return seen.join(asked, same_user & F.expr(LED_TO_VIEW), "left").select(
         "view_id",

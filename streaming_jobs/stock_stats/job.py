@@ -2,15 +2,15 @@
 
 Windows are half-open and aligned to the epoch; a trade is in five of them. Bids are ignored.
 
-Lateness: the watermark stands 10 seconds behind the newest trade of all partitions. A window is closed when the watermark
-has reached its end; a trade that comes later no longer reaches it, while it still reaches those of its windows that
-are open. What is refused is counted as late.
+Lateness: the watermark stands 10 seconds behind the newest trade of all partitions. A window closes when the watermark
+reaches its end. A trade that comes after that no longer counts in it, but does in those of its windows that are still
+open. What is refused is counted as late.
 
 What a Kafka Streams user may expect otherwise:
-- This is a window with a grace of 10 seconds, but the watermark moves between batches, not with each record: within one
-  batch no trade closes a window for another one. A replay in other batches may therefore take a few trades more or fewer.
-- One clock serves all partitions. Kafka Streams has one a partition, and a partition that runs behind is late with nothing.
-- A window's row is written once a batch in which it changed, not once a record; the newest row of a key is the result.
+- This is a grace of 10 seconds, but the watermark moves between batches, not with each record: within one batch no trade
+  closes a window for another one. A replay in other batches may therefore take a few trades more or fewer.
+- One clock serves all partitions. Kafka Streams keeps one for each, so that a partition that lags behind is never late.
+- A window's row is written once for each batch that changed it, not for each record; the newest row of a key counts.
 - Sums are decimal and exact, in whatever order trades arrive.
 """
 

@@ -2,8 +2,8 @@
 
 What a Kafka Streams user may expect otherwise:
 - Words are split Unicode-aware, `été naïve` is two words; Java's plain `\\W+` would tear them apart.
-- A changed count is written once a batch, not once a record: counts in between are never seen. Kafka Streams' record cache
-  does the like, by size and commit interval.
+- A changed count is written once a batch, not once a record: counts in between are never seen. Kafka Streams' record
+  cache does the like, by size and commit interval.
 - Counting has no event time, so that no line is late.
 """
 

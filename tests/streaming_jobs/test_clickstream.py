@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ingest.topics import PAGE_VIEWS, SEARCHES
+from streaming_jobs.clickstream.job import clickstream, views_with_searches
+from tests.streaming_jobs.conftest import Batch, Row, TableOf
+
+ANN, BOB = 1, 2
+
+
+def view(user: int, page: str, *, second: float) -> Row:
+    return {"user_id": user, "page": page, "second": second}
+
+
+def search(user: int, terms: str, *, second: float) -> Row:
+    return {"user_id": user, "search_terms": terms, "second": second}
+
+
+def row(offset: int, user: int, page: str, viewed: float, terms: str = "", searched: float | None = None) -> Any:
+    return (f"clicks.pages.views-0-{offset}", user, terms, page, viewed, searched)
+
+
+@pytest.fixture
+def table(batch: Batch, table_of: TableOf) -> Any:
+    def of(views: list[Row], searches: list[Row]) -> list[tuple[Any, ...]]:
+        return table_of(views_with_searches(views=batch(PAGE_VIEWS, views), searches=batch(SEARCHES, searches)))
+
+    return of
+
+
+@pytest.mark.parametrize("apart", [0, 0.001, 0.5, 0.999, 1])
+def test_a_search_up_to_one_second_before_the_view_led_to_it(table: Any, apart: float) -> None:
+    found = table([view(ANN, "/shoes", second=2)], [search(ANN, "shoes", second=2 - apart)])
+    assert found == [row(0, ANN, "/shoes", 2, "shoes", 2 - apart)]
+
+
+@pytest.mark.parametrize("apart", [-0.001, 1.001, 60])
+def test_an_earlier_search_and_one_after_the_view_did_not(table: Any, apart: float) -> None:
+    found = table([view(ANN, "/shoes", second=2)], [search(ANN, "shoes", second=2 - apart)])
+    assert found == [row(0, ANN, "/shoes", 2)]
+
+
+def test_a_view_leaves_one_row_for_each_search(table: Any) -> None:
+    searches = [search(ANN, "red", second=1.2), search(ANN, "shoes", second=1.6), search(ANN, "old", second=0.5)]
+    assert table([view(ANN, "/shoes", second=2)], searches) == [
+        row(0, ANN, "/shoes", 2, "red", 1.2),
+        row(0, ANN, "/shoes", 2, "shoes", 1.6),
+    ]
+
+
+def test_a_search_leads_to_every_view_of_the_next_second(table: Any) -> None:
+    views = [view(ANN, "/a", second=1), view(ANN, "/b", second=1.5), view(ANN, "/c", second=9)]
+    assert table(views, [search(ANN, "shoes", second=1)]) == [
+        row(0, ANN, "/a", 1, "shoes", 1),
+        row(1, ANN, "/b", 1.5, "shoes", 1),
+        row(2, ANN, "/c", 9),
+    ]
+
+
+def test_a_search_of_somebody_else_does_not_count(table: Any) -> None:
+    assert table([view(ANN, "/a", second=2)], [search(BOB, "shoes", second=2)]) == [row(0, ANN, "/a", 2)]
+
+
+def test_the_same_view_twice_stays_apart_by_its_offset(table: Any) -> None:
+    twice = [view(ANN, "/a", second=2), view(ANN, "/a", second=2)]
+    assert table(twice, []) == [row(0, ANN, "/a", 2), row(1, ANN, "/a", 2)]
+
+
+def test_searches_alone_leave_nothing(table: Any) -> None:
+    assert table([], [search(ANN, "shoes", second=2)]) == []
+
+
+def test_the_transform_gives_all_declared_columns_but_those_that_the_profile_gives(batch: Batch) -> None:
+    frame = views_with_searches(views=batch(PAGE_VIEWS, []), searches=batch(SEARCHES, []))
+    taken = clickstream.lookups["profiles"].takes
+    declared = [(column.name, column.sql) for column in clickstream.output.columns if column.name not in taken]
+    assert sorted(frame.dtypes) == sorted(declared)
+
+
+def test_an_unknown_user_stands_in_the_row_as_the_profile_says() -> None:
+    otherwise = clickstream.lookups["profiles"].otherwise
+    assert dict(otherwise) == {"user_id": -1, "user_name": "", "zipcode": "", "interests": None}
