@@ -1,0 +1,70 @@
+"""A frozen release: proven to be what was frozen, and the command that runs it from its own code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from platform_core.errors import ArchiveError
+from platform_core.names import ReleaseId
+from platform_core.release import environment, manifest
+from platform_core.release.contents import archive_digest, hashes_in
+from platform_core.release.manifest import CODE, Manifest
+from platform_core.settings import Settings
+
+
+def verify(settings: Settings, release: ReleaseId) -> Manifest:
+    """The release's manifest, when every byte of its code is what was frozen."""
+    folder = settings.archive(release)
+    found = manifest.read(folder)
+    if found.release != release:
+        raise ArchiveError(f"{folder} holds {found.release}, not {release}.", remedy="Restore the folder.")
+    if archive_digest(found.files) != found.archive_sha256:
+        raise ArchiveError(
+            f"{folder / manifest.MANIFEST}: its list of files is not the one that was frozen.",
+            remedy="Restore the file.",
+        )
+    _compare(folder / CODE, found.files)
+    return found
+
+
+def _compare(code: Path, frozen: Mapping[str, str]) -> None:
+    there = hashes_in(code)
+    for name in sorted(there.keys() | frozen.keys()):
+        if there.get(name) != frozen.get(name):
+            what, remedy = _difference(name, there, frozen)
+            raise ArchiveError(f"{code / name} {what}.", remedy=remedy)
+
+
+def _difference(name: str, there: Mapping[str, str], frozen: Mapping[str, str]) -> tuple[str, str]:
+    if name not in there:
+        return "is missing from the archive", "Restore it from a copy; the release cannot run without it."
+    if name not in frozen:
+        return "was not frozen with the release", "Remove it, then start the release again."
+    return (
+        f"was changed after it was frozen, {there[name][:12]} instead of {frozen[name][:12]}",
+        "Restore it from a copy.",
+    )
+
+
+def python_for(settings: Settings, found: Manifest) -> Path:
+    """An interpreter in an environment of the release's own lock."""
+    return environment.python_of(settings, settings.archive(found.release) / CODE, found.requirements_sha256)
+
+
+def command_for(settings: Settings, release: ReleaseId) -> tuple[list[str], dict[str, str]]:
+    """What runs the release's driver, and the whole environment that it runs in; run it in `settings.home`."""
+    found = verify(settings, release)
+    python = python_for(settings, found)
+    argv = [str(python), "-m", "platform_core.stream.driver", str(release)]
+    return argv, _environment(settings, settings.archive(release) / CODE, python)
+
+
+def _environment(settings: Settings, code: Path, python: Path) -> dict[str, str]:
+    return {
+        **settings.child_environment(),
+        "PYTHONPATH": str(code),
+        "PYTHONDONTWRITEBYTECODE": "1",  # a byte code file in the archive is a file that was not frozen
+        "PYSPARK_PYTHON": str(python),
+        "PYSPARK_DRIVER_PYTHON": str(python),
+    }

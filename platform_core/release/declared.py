@@ -1,0 +1,89 @@
+"""A job's declared values as plain data, and the fingerprint of what decides its rows.
+
+`python -m platform_core.release.declared JOB` prints them. Freezing runs that in the frozen code: what it tells is of
+the archive and not of modules that this process loaded earlier, and what cannot be imported is never made an archive.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from pathlib import Path
+from typing import Any, cast
+
+from platform_core.declare import Format, StreamingJob, Topic
+from platform_core.declare.discover import load_job
+from platform_core.release.contents import sha256
+
+_DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+_FOR_PEOPLE = {"owner", "description"}  # they change no row
+
+
+def declared(job: StreamingJob) -> dict[str, Any]:
+    return {field.name: _plain(getattr(job, field.name)) for field in dataclasses.fields(job)}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Enum):
+        return value.value
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        parts = {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        return {"is": type(value).__name__, **parts}
+    if isinstance(value, Mapping):
+        return {str(name): _plain(part) for name, part in cast("Mapping[Any, Any]", value).items()}
+    if isinstance(value, tuple | list):
+        return [_plain(part) for part in cast("Sequence[Any]", value)]
+    if callable(value):
+        return getattr(value, "__qualname__", type(value).__qualname__)
+    return value if isinstance(value, str | int | float | bool | None) else repr(value)
+
+
+def topics_in(values: Mapping[str, Any]) -> list[Topic]:
+    """The topics that declared values name, inputs first, each once."""
+    parts = [*values["inputs"].values(), values["publish"]]
+    found = [_topic(part["topic"]) for part in parts if part is not None]
+    return list({topic.name: topic for topic in found}.values())
+
+
+def _topic(values: Mapping[str, Any]) -> Topic:
+    fields: dict[str, Any] = {name: part for name, part in values.items() if name != "is"}
+    fields["format"] = Format(fields["format"])
+    fields["personal"] = tuple(fields["personal"])
+    return Topic(**fields)
+
+
+def fingerprint(values: Mapping[str, Any], root: Path) -> str:
+    """The same for two trees whose job computes the same rows; comments, layout and descriptions do not count."""
+    folder = root / "streaming_jobs" / values["name"]
+    code = {path.relative_to(folder).as_posix(): normalized(path.read_text()) for path in folder.rglob("*.py")}
+    return sha256(json.dumps([code, _telling(values)], sort_keys=True).encode())
+
+
+def _telling(value: Any) -> Any:
+    if isinstance(value, dict):
+        parts = cast("dict[str, Any]", value)
+        return {name: _telling(part) for name, part in parts.items() if name not in _FOR_PEOPLE}
+    return [_telling(part) for part in cast("list[Any]", value)] if isinstance(value, list) else value
+
+
+def normalized(source: str) -> str:
+    """Code without its comments, layout and docstrings."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
+            node.body = node.body[1:]
+    return ast.dump(tree, annotate_fields=False)
+
+
+def main(name: str) -> None:
+    root = Path(__file__).resolve().parents[2]
+    values = declared(load_job(name, root))
+    print(json.dumps({"declared": values, "fingerprint": fingerprint(values, root)}))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
