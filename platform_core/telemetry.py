@@ -30,6 +30,7 @@ def _catalogue(*metrics: Metric) -> Mapping[str, Metric]:
 METRICS = _catalogue(
     Metric("records_in", "records", "records that the topics delivered to the batch"),
     Metric("rows_out", "rows", "rows that the batch wrote to its table"),
+    Metric("used", "records", "records that reached the transform in time"),
     Metric("late", "records", "records dropped because they came later than their input's lateness"),
     Metric("rejected", "records", "records kept aside in the job's rejects"),
     Metric("filtered", "records", "records that the platform left out on purpose"),

@@ -13,6 +13,7 @@ class BatchFacts:
     batch: int
     records_in: int
     rows_out: int
+    used: int = 0  # of records_in, those that reached the transform in time
     late: int = 0
     rejected: int = 0
     filtered: int = 0

@@ -13,14 +13,14 @@ from platform_core.control.position import as_numbers, as_text
 from platform_core.control.store import ControlStore, Cursor
 from platform_core.names import ReleaseId
 
-_COUNTS = ("records_in", "rows_out", "late", "rejected", "filtered")
+_COUNTS = ("records_in", "rows_out", "used", "late", "rejected", "filtered")
 _COLUMNS: LiteralString = (
-    "batch, at, records_in, rows_out, late, rejected, filtered, batch_seconds, lag, watermark_ms, newest_event_ms, "
-    "freshness_seconds, records_per_second"
+    "batch, at, records_in, rows_out, used, late, rejected, filtered, batch_seconds, lag, watermark_ms, "
+    "newest_event_ms, freshness_seconds, records_per_second"
 )
 _VALUES: LiteralString = (
-    "%(batch)s, %(at)s, %(records_in)s, %(rows_out)s, %(late)s, %(rejected)s, %(filtered)s, %(batch_seconds)s, "
-    "%(lag)s, %(watermark_ms)s, %(newest_event_ms)s, %(freshness_seconds)s, %(records_per_second)s"
+    "%(batch)s, %(at)s, %(records_in)s, %(rows_out)s, %(used)s, %(late)s, %(rejected)s, %(filtered)s, "
+    "%(batch_seconds)s, %(lag)s, %(watermark_ms)s, %(newest_event_ms)s, %(freshness_seconds)s, %(records_per_second)s"
 )
 _NEWER: LiteralString = (
     "batch = excluded.batch, at = excluded.at, batch_seconds = excluded.batch_seconds, lag = excluded.lag, "
@@ -36,6 +36,7 @@ class Totals:
 
     records_in: int
     rows_out: int
+    used: int
     late: int
     rejected: int
     filtered: int
@@ -75,13 +76,14 @@ def add(cursor: Cursor, release: ReleaseId, facts: BatchFacts) -> None:
     values: dict[str, Any] = {**vars(facts), "lag": Jsonb(as_text(facts.lag)), "job": release.job}
     values["number"] = release.number
     cursor.execute(
-        f"insert into weir.progress as p (job, number, {_COLUMNS}, total_records_in, total_rows_out, total_late, "
-        f"total_rejected, total_filtered) values (%(job)s, %(number)s, {_VALUES}, %(records_in)s, %(rows_out)s, "
-        f"%(late)s, %(rejected)s, %(filtered)s) on conflict (job, number) do update set {_NEWER}, "
-        "records_in = excluded.records_in, rows_out = excluded.rows_out, late = excluded.late, "
+        f"insert into weir.progress as p (job, number, {_COLUMNS}, total_records_in, total_rows_out, total_used, "
+        f"total_late, total_rejected, total_filtered) values (%(job)s, %(number)s, {_VALUES}, %(records_in)s, "
+        f"%(rows_out)s, %(used)s, %(late)s, %(rejected)s, %(filtered)s) on conflict (job, number) do update set {_NEWER}, "
+        "records_in = excluded.records_in, rows_out = excluded.rows_out, used = excluded.used, late = excluded.late, "
         "rejected = excluded.rejected, filtered = excluded.filtered, "
         "total_records_in = p.total_records_in + excluded.records_in, "
-        "total_rows_out = p.total_rows_out + excluded.rows_out, total_late = p.total_late + excluded.late, "
+        "total_rows_out = p.total_rows_out + excluded.rows_out, total_used = p.total_used + excluded.used, "
+        "total_late = p.total_late + excluded.late, "
         "total_rejected = p.total_rejected + excluded.rejected, total_filtered = p.total_filtered + excluded.filtered",
         values,
     )
@@ -90,6 +92,7 @@ def add(cursor: Cursor, release: ReleaseId, facts: BatchFacts) -> None:
         f"date_trunc('second', clock_timestamp()), {_VALUES}) "
         f"on conflict (job, number, second) do update set {_NEWER}, "
         "records_in = h.records_in + excluded.records_in, rows_out = h.rows_out + excluded.rows_out, "
+        "used = h.used + excluded.used, "
         "late = h.late + excluded.late, rejected = h.rejected + excluded.rejected, "
         "filtered = h.filtered + excluded.filtered",
         values,

@@ -88,6 +88,7 @@ _BATCH_COLUMNS: LiteralString = """
     at timestamptz not null,
     records_in bigint not null,
     rows_out bigint not null,
+    used bigint not null default 0,
     late bigint not null,
     rejected bigint not null,
     filtered bigint not null,
@@ -104,6 +105,7 @@ _PROGRESS: LiteralString = f"""
 create table if not exists weir.progress ({_BATCH_COLUMNS}
     total_records_in bigint not null default 0,
     total_rows_out bigint not null default 0,
+    total_used bigint not null default 0,
     total_late bigint not null default 0,
     total_rejected bigint not null default 0,
     total_filtered bigint not null default 0,

@@ -36,22 +36,29 @@ class Stream:
 
     Where event time is a field, a record is late when its timestamp is more than `lateness` after its event time:
     decided record by record, the same in every replay. Where the record's timestamp is the event time, the
-    watermark decides: a record behind it no longer reaches windows that have closed.
+    watermark decides: a record behind it no longer reaches windows that have closed. Without a lateness there is no clock,
+    and nothing is late.
     """
 
     topic: Topic
-    lateness: str = "0 seconds"
+    lateness: str | None = None
     future: str = "1 day"  # an event time further ahead than this is refused; it would close every window
     rules: tuple[RowRule, ...] = ()
 
     def __post_init__(self) -> None:
         here = f"Stream({self.topic.name!r})"
-        duration(self.lateness, f"{here}.lateness")
+        if self.lateness is not None:
+            duration(self.lateness, f"{here}.lateness")
         duration(self.future, f"{here}.future")
 
     @property
-    def late_after(self) -> timedelta:
-        return duration(self.lateness, "lateness")
+    def late_after(self) -> timedelta | None:
+        return None if self.lateness is None else duration(self.lateness, "lateness")
+
+    @property
+    def watermarked(self) -> bool:
+        """Whether the watermark, and not the record itself, says what is late."""
+        return self.lateness is not None and self.topic.event_time is None
 
     @property
     def far_future(self) -> timedelta:
@@ -84,6 +91,10 @@ class Lookup:
                 f"{here}.takes: {unknown[0]!r} is not a column of the topic.", remedy="Take columns of its value."
             )
         object.__setattr__(self, "otherwise", MappingProxyType(dict(self.otherwise)))
+
+    @property
+    def waits(self) -> timedelta:
+        return duration(self.wait, "wait")
 
 
 Input = Stream | Lookup

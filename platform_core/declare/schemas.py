@@ -16,11 +16,12 @@ class Column:
     name: str
     type: exp.DataType
     comment: str = ""
+    required: bool = False  # NOT NULL: a record without it is rejected
 
     @property
     def sql(self) -> str:
         """The column's type as Spark writes it."""
-        return self.type.sql(dialect="spark").lower()
+        return self.type.sql(dialect="spark").lower().replace(", ", ",")
 
 
 @lru_cache(maxsize=1024)
@@ -41,7 +42,8 @@ def _column(part: exp.Expression, ddl: str, field: str) -> Column:
     if not isinstance(kind, exp.DataType) or kind.this == exp.DataType.Type.USERDEFINED:
         raise _unreadable(ddl, field, f"{part.sql(dialect='spark')!r} is not a column with a type")
     comment = part.find(exp.CommentColumnConstraint)
-    return Column(part.name, kind, comment.name if comment else "")
+    required = part.find(exp.NotNullColumnConstraint) is not None
+    return Column(part.name, kind, comment.name if comment else "", required)
 
 
 def _refuse_doubles(found: tuple[Column, ...], field: str) -> None:

@@ -1,0 +1,135 @@
+"""What a checkpoint says: the offsets and watermark of each batch, and which batches it calls done."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from platform_core.control.position import Offsets, Position, as_numbers
+from platform_core.errors import PositionError
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One file of the offset log: where the batch ends, and what was fixed before it ran."""
+
+    batch: int
+    offsets: Offsets
+    watermark_ms: int
+    planned_at_ms: int
+    conf: dict[str, str]
+
+
+class Checkpoint:
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+
+    def batches(self, log: str) -> list[int]:
+        folder = self.path / log
+        if not folder.is_dir():
+            return []
+        return sorted(int(entry.name) for entry in folder.iterdir() if entry.name.isdigit())
+
+    @property
+    def planned(self) -> int:
+        """The newest batch with offsets, -1 without."""
+        return max(self.batches("offsets"), default=-1)
+
+    @property
+    def done(self) -> int:
+        """The newest batch that the checkpoint calls committed, -1 without."""
+        return max(self.batches("commits"), default=-1)
+
+    def identity(self) -> str:
+        """The query's id: a checkpoint made anew has another. A new one's is made here, as outputs ask for it first."""
+        file = self.path / "metadata"
+        if not file.exists():
+            self.path.mkdir(parents=True, exist_ok=True)
+            unfinished = file.with_suffix(".new")
+            unfinished.write_text(json.dumps({"id": str(uuid.uuid4())}))
+            unfinished.replace(file)
+        return str(json.loads(file.read_text())["id"])
+
+    def entry(self, batch: int) -> Entry:
+        file = self.path / "offsets" / str(batch)
+        try:
+            version, metadata, *lines = file.read_text().splitlines()
+            facts: dict[str, Any] = json.loads(metadata)
+            offsets = _merged([json.loads(line) for line in lines if line != "-"])
+            if version != "v1" or not lines:
+                raise ValueError(f"version line {version!r}, {len(lines)} sources")
+        except (OSError, ValueError, KeyError) as error:
+            raise PositionError(
+                f"{file}: not a readable offsets file ({error}).",
+                remedy="It was torn by a crash of the machine, or edited. Restore it from a copy of the checkpoint; "
+                "without one, start a new release of the job.",
+            ) from error
+        return Entry(batch, offsets, facts["batchWatermarkMs"], facts["batchTimestampMs"], facts.get("conf", {}))
+
+    def position(self, release: str, batch: int, newest_ms: int = 0) -> Position:
+        """The position that a batch ends at, as the offset log has it before the batch runs."""
+        entry = self.entry(batch)
+        start = self.entry(batch - 1).offsets if batch > 0 else {}
+        return Position(release, batch, entry.offsets, start, entry.watermark_ms, newest_ms=newest_ms)
+
+    def late_before_ms(self, batch: int) -> int:
+        """The watermark by which this batch's records are late: Spark applies that of the batch before."""
+        return self.entry(batch - 1).watermark_ms if batch > 0 else 0
+
+    def planned_at_ms(self, batch: int) -> int:
+        return self.entry(batch).planned_at_ms
+
+
+def _merged(lines: list[dict[str, dict[str, int]]]) -> Offsets:
+    merged: dict[str, dict[int, int]] = {}
+    for line in lines:
+        for topic, parts in as_numbers(line).items():
+            merged.setdefault(topic, {}).update(parts)
+    return merged
+
+
+def prove(checkpoint: Checkpoint, applied: int, committed: Position | None, table: str) -> None:
+    """Raises unless checkpoint and table agree on where the release is; `applied` is the table's newest batch.
+
+    The table may be ahead of the checkpoint's commits by the one batch that a crash cut off, never further.
+    """
+    planned, done = checkpoint.planned, checkpoint.done
+    here = f"Checkpoint {checkpoint.path}"
+    if planned < 0 and applied >= 0:
+        raise PositionError(
+            f"{here} has no offsets, but table {table} holds batch {applied}"
+            f"{f' up to {_told(committed.offsets)}' if committed else ''}.",
+            remedy="Restore the checkpoint from a copy, or start a new release: a fresh checkpoint would count "
+            "batches from 0 and skip or double what the table has.",
+        )
+    if done > planned:
+        raise PositionError(
+            f"{here} has commits/{done} but no offsets/{done}; its newest offsets are of batch {planned}.",
+            remedy=f"Restore offsets/{done} from a copy: without it an older batch would run again.",
+        )
+    if applied > planned or applied < done:
+        raise PositionError(
+            f"{here} is at batch {done} (planned {planned}), table {table} at batch {applied}.",
+            remedy="One of them was restored to another time. Restore both from the same time.",
+        )
+    if planned >= 0:
+        checkpoint.entry(planned)  # a torn newest file is named here, before Spark meets it
+    if applied >= 0 and committed is not None and committed.batch == applied:
+        _prove_offsets(checkpoint, committed, table)
+
+
+def _prove_offsets(checkpoint: Checkpoint, committed: Position, table: str) -> None:
+    said = checkpoint.entry(committed.batch).offsets
+    if said != committed.offsets:
+        raise PositionError(
+            f"Checkpoint {checkpoint.path} ends batch {committed.batch} at {_told(said)}, "
+            f"table {table} was committed at {_told(committed.offsets)}.",
+            remedy="They belong to different runs. Restore both from the same time.",
+        )
+
+
+def _told(offsets: Offsets) -> str:
+    return ", ".join(f"{t}[{p}]@{o}" for t, parts in sorted(offsets.items()) for p, o in sorted(parts.items()))

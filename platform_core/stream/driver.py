@@ -1,0 +1,126 @@
+"""The process that runs one release: `python -m platform_core.stream.driver stock_stats@v1`, in the foreground.
+
+It takes the release's lease, proves that checkpoint, table and topics agree, and runs until SIGTERM, SIGINT, or another
+wanted state; the batch in flight is finished. Exit code 0: stopped as asked. A permanent error's own code: no restart
+changes it. Anything else: worth another try.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+import time
+from pathlib import Path
+
+from platform_core import settings as configuration
+from platform_core import telemetry
+from platform_core.broker import Broker
+from platform_core.control import drivers, leases, releases, wanted
+from platform_core.control.leases import Lease
+from platform_core.control.owners import Owner
+from platform_core.control.store import ControlStore
+from platform_core.declare.discover import load_job
+from platform_core.errors import LeaseHeld, Permanent, PositionError, Retryable, WeirError
+from platform_core.names import ReleaseId
+from platform_core.settings import Settings
+from platform_core.stream.guard import Guard
+from platform_core.stream.workshop import Workshop
+from platform_core.telemetry import event
+
+logger = logging.getLogger(__name__)
+
+
+class Driver:
+    def __init__(self, settings: Settings, store: ControlStore, release: ReleaseId) -> None:
+        self._settings, self._store, self._release = settings, store, release
+        self._job = load_job(release.job, settings.root)
+
+    def run(self) -> None:
+        """1 lease, 2 proofs, 3 Spark and sinks, 4 batches until asked to stop, 5 everything given back."""
+        guard = self._guard(self._leased())
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: guard.stop())
+        guard.start()
+        try:
+            self._say(guard, "starting")
+            self._prove_topics()
+            self._work(guard)
+            self._say(guard, "stopped", reason="")
+        except WeirError as error:
+            self._say(guard, "failed", reason=str(error), permanent=isinstance(error, Permanent))
+            raise
+        finally:
+            guard.end()
+
+    def _work(self, guard: Guard) -> None:
+        workshop = Workshop(self._settings, self._store, self._job, self._release, guard)
+        try:
+            query = workshop.start()
+            self._say(guard, "running", reason="")
+            event(logger, "running", release=self._release)
+            query.watch(lambda: guard.stopping or guard.lost is not None)
+        finally:
+            workshop.close()
+        if guard.lost is not None:
+            raise guard.lost
+
+    def _leased(self) -> Lease:
+        """The lease, waited for while a former driver's runs out."""
+        name, seconds = leases.driver_lease(self._release), self._settings.supervision.lease_seconds
+        deadline = time.monotonic() + 2 * seconds
+        while True:
+            try:
+                return leases.acquire(self._store, name, Owner.this_process(), seconds)
+            except LeaseHeld:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.5)
+
+    def _guard(self, lease: Lease) -> Guard:
+        asked = wanted.of(self._store, self._release)
+        return Guard(self._store, self._settings, self._release, lease, asked.generation if asked else None)
+
+    def _prove_topics(self) -> None:
+        """A topic that was deleted and created again has the same name and other records."""
+        frozen = releases.get(self._store, self._release).topics
+        there = Broker(self._settings).topics(frozen)
+        for name, known in frozen.items():
+            found = there.get(name)
+            if found is None or found.id != known:
+                raise PositionError(
+                    f"{self._release}: topic {name!r} was {known} when the release was made, "
+                    f"the broker has {found.id if found else 'none of that name'}.",
+                    remedy="Its offsets mean other records now. Make a new release that reads the new topic.",
+                )
+
+    def _say(
+        self, guard: Guard, state: drivers.State, *, reason: str | None = None, permanent: bool | None = None
+    ) -> None:
+        changes: drivers.Changes = {"state": state, "owner": guard.lease.owner}
+        if reason is not None:
+            changes["reason"] = reason
+        if permanent is not None:
+            changes["permanent"] = permanent
+        try:
+            drivers.report(self._store, self._release, lease=guard.lease, **changes)
+        except WeirError as error:
+            event(logger, "state not told", level=logging.WARNING, state=state, error=error)
+
+
+def main(arguments: list[str]) -> int:
+    telemetry.configure()
+    try:
+        release = ReleaseId.parse(arguments[0] if arguments else "")
+        settings = configuration.load()
+        Driver(settings, ControlStore.open(settings), release).run()
+    except WeirError as error:
+        event(logger, "driver ended", level=logging.ERROR, error=error)
+        return 75 if isinstance(error, Retryable) else error.exit_code
+    event(logger, "driver stopped", release=release)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.path[:] = [path for path in sys.path if path != str(Path.cwd())]
+    sys.exit(main(sys.argv[1:]))

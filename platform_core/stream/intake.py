@@ -1,0 +1,207 @@
+"""From a topic's bytes to a transform's input: parse, reject, set late records aside, set the clock.
+
+Nothing is read twice for it: what is rejected leaves the batch as an observed metric, with coordinates and bytes.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from platform_core.declare import Format, Lookup, Stream, Topic
+from platform_core.declare.schemas import Column
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column as Expression
+    from pyspark.sql import DataFrame
+
+RAW_KEPT = (
+    65_536  # of a rejected record's value; the rest is fetched by coordinates, so that no metric grows without bound
+)
+RECENT_MS = 3_600_000
+_CORRUPT = "_unreadable"
+
+
+def parsed(raw: DataFrame, part: Stream | Lookup) -> DataFrame:
+    """The records of the part's topic with `value`'s columns in a struct `v`, `event_time`, and why each is refused."""
+    from pyspark.sql import functions as F
+
+    topic = part.topic
+    own = raw.where(F.col("topic") == topic.name) if "topic" in raw.columns else raw
+    read = own.select("*", _value(topic).alias("v"))
+    read = read.select("*", _event_time(topic).alias("event_time"))
+    late, refused = (_late(part), _refused(part)) if isinstance(part, Stream) else (F.lit(False), _unreadable(topic))
+    return read.select("*", refused.alias("reason")).select("*", (F.col("reason").isNull() & late).alias("late"))
+
+
+def observed(records: DataFrame, name: str, part: Stream | Lookup) -> DataFrame:
+    """The same records; counts, clock and rejects of the batch can be read when it has run."""
+    from pyspark.sql import functions as F
+
+    refused = F.col("reason").isNotNull()
+    event_ms = F.when(~refused & ~F.col("late"), F.unix_millis("event_time"))
+    reject = F.struct(
+        "topic",
+        "partition",
+        "offset",
+        F.unix_millis("timestamp").alias("timestamp_ms"),
+        "key",
+        F.substring("value", 1, RAW_KEPT).alias("value"),
+        F.length("value").alias("size"),
+        "reason",
+    )
+    return records.observe(
+        name,
+        F.count(F.lit(1)).alias("records"),
+        F.count(F.when(F.col("late"), 1)).alias("late"),
+        F.min(event_ms).alias("oldest_ms"),
+        F.max(event_ms).alias("newest_ms"),
+        F.max(F.unix_millis("timestamp")).alias("newest_record_ms"),
+        F.collect_list(F.when(refused, reject)).alias("rejects"),
+        *_behind(event_ms, part),
+    )
+
+
+def _behind(event_ms: Expression, part: Stream | Lookup) -> list[Expression]:
+    """The event times that may be behind a live stream's watermark: those more than the lateness behind the batch's
+    planned time. Older ones than RECENT are only counted: a stream that catches up has nothing else."""
+    from pyspark.sql import functions as F
+
+    if not isinstance(part, Stream) or part.late_after is None or not part.watermarked:
+        return []
+    now = F.unix_millis(F.current_timestamp())
+    recent = (event_ms < now - int(part.late_after.total_seconds() * 1000)) & (event_ms >= now - RECENT_MS)
+    return [
+        F.collect_list(F.when(recent, event_ms)).alias("behind_ms"),
+        F.count(F.when(event_ms < now - RECENT_MS, 1)).alias("ancient"),
+    ]
+
+
+def admitted(records: DataFrame, part: Stream) -> DataFrame:
+    """What a transform sees: the value's columns, `event_time`, `key` and `record`."""
+    from pyspark.sql import functions as F
+
+    values = [F.col(f"v.{column.name}").alias(column.name) for column in part.topic.columns]
+    own = [F.col("event_time")] if "event_time" not in {column.name for column in part.topic.columns} else []
+    record = F.struct("topic", "partition", "offset", "timestamp").alias("record")
+    kept = records.where(F.col("reason").isNull() & ~F.col("late"))
+    return kept.select(*values, *own, F.col("key").cast("string").alias("key"), record)
+
+
+def clocked(events: DataFrame, part: Stream) -> DataFrame:
+    delay = watermark_delay(part)
+    if delay is None:
+        return events
+    return events.withWatermark("event_time", f"{int(delay.total_seconds() * 1000)} milliseconds")
+
+
+def watermark_delay(part: Stream) -> timedelta | None:
+    """How far the watermark stays behind the newest event.
+
+    Where event time is a field, late records were set aside one by one; the watermark then only closes windows and
+    must drop nothing, so it stays behind by the disorder that partitions and batches add (measured: 30 s drop none).
+    """
+    if part.watermarked or part.late_after is None:
+        return part.late_after
+    return part.late_after + max(timedelta(minutes=1), part.late_after)
+
+
+def _value(topic: Topic) -> Expression:
+    from pyspark.sql import functions as F
+
+    first = topic.columns[0]
+    if topic.format is Format.BYTES:
+        return F.struct(F.col("value").alias(first.name))
+    text = F.col("value").cast("string")
+    if topic.format is Format.TEXT:
+        return F.struct(text.alias(first.name))
+    fields = ", ".join(f"`{column.name}` {column.sql}" for column in topic.columns)
+    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
+    return F.from_json(text, f"{fields}, {_CORRUPT} STRING", options)
+
+
+def _event_time(topic: Topic) -> Expression:
+    from pyspark.sql import functions as F
+
+    return F.col("timestamp") if topic.event_time is None else F.col(f"v.{topic.event_time}")
+
+
+def _unreadable(topic: Topic) -> Expression:
+    """Why a record cannot be read at all, or null. No reason ever quotes a value: values may be personal."""
+    from pyspark.sql import functions as F
+
+    empty = F.col("value").isNull() if topic.format is not Format.JSON else F.coalesce(F.length("value"), F.lit(0)) == 0
+    cases: list[tuple[Expression, str]] = []
+    if topic.key is not None:
+        cases.append((F.col("key").isNull(), f"null key: {topic.key} is needed"))
+    if not topic.tombstones:
+        cases.append((empty, "empty value"))
+    if topic.format is not Format.BYTES:
+        cases.append((~F.is_valid_utf8(F.col("value").cast("string")), "not UTF-8"))
+    if topic.format is Format.JSON:
+        broken = F.col("v").isNull() | F.col(f"v.{_CORRUPT}").isNotNull()
+        cases.append((F.col("value").isNotNull() & broken, f"not JSON of the declared shape ({_shape(topic.columns)})"))
+    cases += [
+        (F.col("value").isNotNull() & F.col(f"v.{column.name}").isNull(), f"missing field: {column.name}")
+        for column in topic.columns
+        if column.required
+    ]
+    return _first(cases)
+
+
+def _refused(part: Stream) -> Expression:
+    from pyspark.sql import functions as F
+
+    ahead = F.unix_millis("event_time") - F.unix_millis(_now(part.topic))
+    cases = [
+        (F.col("event_time").isNull(), "no event time"),
+        (ahead > int(part.far_future.total_seconds() * 1000), f"event time more than {part.future} ahead"),
+    ]
+    rules = [(~F.coalesce(_holds(part, rule.holds), F.lit(False)), f"rule {rule.name}") for rule in part.rules]
+    return F.coalesce(_unreadable(part.topic), _first(cases + rules))
+
+
+def _now(topic: Topic) -> Expression:
+    """Against what the future is measured: the record's own timestamp where event time is a field, as every replay
+    then decides the same; else the batch's planned time, which a repeated batch keeps."""
+    from pyspark.sql import functions as F
+
+    return F.current_timestamp() if topic.event_time is None else F.col("timestamp")
+
+
+def _holds(part: Stream, condition: str) -> Expression:
+    """The rule over the value's columns, which stand in the struct `v` here."""
+    from pyspark.sql import functions as F
+
+    return F.expr(qualified(condition, {column.name for column in part.topic.columns}))
+
+
+def qualified(condition: str, names: set[str]) -> str:
+    import sqlglot
+    from sqlglot import exp
+
+    tree = sqlglot.parse_one(condition, read="spark")
+    for column in tree.find_all(exp.Column):
+        if not column.table and column.name in names:
+            column.set("table", exp.to_identifier("v"))
+    return tree.sql(dialect="spark")
+
+
+def _late(part: Stream) -> Expression:
+    from pyspark.sql import functions as F
+
+    if part.late_after is None or part.watermarked:
+        return F.lit(False)
+    behind = F.unix_millis("timestamp") - F.unix_millis("event_time")
+    return behind > int(part.late_after.total_seconds() * 1000)
+
+
+def _first(cases: list[tuple[Expression, str]]) -> Expression:
+    """The reason of the first condition that is true, or null."""
+    from pyspark.sql import functions as F
+
+    return F.coalesce(F.lit(None).cast("string"), *(F.when(condition, F.lit(reason)) for condition, reason in cases))
+
+
+def _shape(columns: tuple[Column, ...]) -> str:
+    return ", ".join(f"{column.name} {column.sql}" for column in columns)

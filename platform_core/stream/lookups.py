@@ -1,0 +1,159 @@
+"""Lookups joined as of each row's own time, and the rows that wait for them.
+
+Every record of a lookup is kept with its time, so that a row joins what was true at its moment, in the live run as in a
+replay. The history lives in memory for the join and in a Delta table a lookup for the restart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import DeltaTable
+from pyarrow import feather
+
+from platform_core.declare import Lookup, Table
+from platform_core.declare.schemas import columns
+from platform_core.stream.plan import lookup_column
+from platform_core.tables.delta import Output
+from platform_core.tables.schema import arrow_schema, delta_schema
+
+_FACTS = "key STRING, at TIMESTAMP, offset BIGINT, deleted BOOLEAN"
+
+
+class LookupTable:
+    """All versions of one lookup, by key and time."""
+
+    def __init__(self, name: str, lookup: Lookup, uri: str, release: str, duck: duckdb.DuckDBPyConnection) -> None:
+        self.name, self.lookup, self._duck = name, lookup, duck
+        taken = [column for column in lookup.topic.columns if column.name in lookup.takes]
+        schema = delta_schema([*columns(_FACTS, "lookup"), *taken])
+        self._output = Output(uri, schema, f"{release}/{name}", description=f"Every version of {lookup.topic.name}")
+        self._arrow = arrow_schema(schema)
+        self._view = f"history_{name}"
+        self._load(self._output.table)
+
+    def add(self, versions: pa.Table, batch: int, metadata: str) -> None:
+        if not versions.num_rows or self._output.applied() >= batch:
+            return  # a repeated batch: the table, and so the memory, has them
+        versions = versions.select(self._arrow.names).cast(self._arrow)
+        self._output.write(versions, batch, metadata)
+        self._insert(versions)
+
+    def joined(self, rows: pa.Table, order: list[str]) -> pa.Table:
+        """The rows with the lookup's columns: the newest version not later than the row's time."""
+        self._duck.register("rows_", rows)
+        try:
+            return self._duck.sql(self._query(rows.column_names, order)).to_arrow_table()
+        finally:
+            self._duck.unregister("rows_")
+
+    def _query(self, given: list[str], order: list[str]) -> str:
+        part = self.lookup
+        known = "h.key IS NOT NULL AND NOT h.deleted"
+        chosen = []
+        for name in order:
+            if name in part.takes:
+                chosen.append(_either(known, f'h."{name}"', part.otherwise.get(name), name))
+            elif name in part.otherwise:
+                chosen.append(
+                    f'CASE WHEN {known} THEN r."{name}" ELSE {_literal(part.otherwise[name])} END AS "{name}"'
+                )
+            elif name in given:
+                chosen.append(f'r."{name}"')
+        wanted = f'SELECT * FROM {self._view} WHERE key IN (SELECT CAST("{part.on}" AS VARCHAR) FROM rows_)'
+        return (
+            f"SELECT {', '.join(chosen)} FROM rows_ r ASOF LEFT JOIN ({wanted}) h "
+            f'ON CAST(r."{part.on}" AS VARCHAR) = h.key AND r."{part.at}" >= h.at'
+        )
+
+    def _load(self, table: DeltaTable) -> None:
+        history = table.to_pyarrow_table().cast(self._arrow)
+        self._duck.register("loaded", history)
+        self._duck.execute(f"CREATE OR REPLACE TABLE {self._view} AS SELECT * FROM loaded")
+        self._duck.unregister("loaded")
+        self._thin()
+
+    def _insert(self, versions: pa.Table) -> None:
+        self._duck.register("added", versions)
+        self._duck.execute(f"INSERT INTO {self._view} SELECT * FROM added")
+        self._duck.unregister("added")
+        self._thin()
+
+    def _thin(self) -> None:
+        """Of several records of a key at one time the one with the highest offset counts."""
+        self._duck.execute(
+            f"DELETE FROM {self._view} a USING {self._view} b "
+            "WHERE a.key = b.key AND a.at = b.at AND a.offset < b.offset"
+        )
+
+
+class Waiting:
+    """Rows that still wait for a lookup's record on its way: part of the checkpoint, one file a batch."""
+
+    def __init__(self, folder: Path, table: Table, lookups: Mapping[str, Lookup]) -> None:
+        self._lookups = [part for part in lookups.values() if part.waits]
+        taken = {name for part in lookups.values() for name in part.takes}
+        self._arrow = arrow_schema(delta_schema(column for column in table.columns if column.name not in taken))
+        self._folder = folder
+
+    def released(self, rows: pa.Table, clock_ms: int, batch: int) -> pa.Table:
+        """The rows whose time to wait is over by the release's clock; the others are kept for a later batch."""
+        if not self._lookups:
+            return rows
+        together = pa.concat_tables([self._left_by(batch - 1), rows.select(self._arrow.names).cast(self._arrow)])
+        due = self._due(together, clock_ms)
+        self._keep(together.filter(pc.invert(due)), batch)
+        return together.filter(due)
+
+    def _due(self, rows: pa.Table, clock_ms: int) -> pa.ChunkedArray | pa.Array:
+        due = pa.array([True] * rows.num_rows, pa.bool_())
+        for part in self._lookups:
+            until = pa.scalar(clock_ms - int(part.waits.total_seconds() * 1000), pa.int64())
+            at_ms = pc.floor_temporal(rows[part.at], unit="millisecond").cast(pa.timestamp("ms", "UTC"))
+            due = pc.and_(due, pc.less_equal(at_ms.cast(pa.int64()), until))
+        return due
+
+    def _left_by(self, batch: int) -> pa.Table:
+        if batch < 0:
+            return self._arrow.empty_table()
+        return feather.read_table(self._file(batch)).cast(self._arrow)
+
+    def _keep(self, rows: pa.Table, batch: int) -> None:
+        """Two files suffice: what the newest batch left, and what it started from, as a crash may repeat it."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        unfinished = self._folder / f"{batch}.new"
+        feather.write_feather(rows, unfinished)
+        unfinished.replace(self._file(batch))
+        self._file(batch - 2).unlink(missing_ok=True)
+
+    def _file(self, batch: int) -> Path:
+        return self._folder / f"{batch}.arrow"
+
+
+def split(rows: pa.Table, lookups: Mapping[str, Lookup]) -> tuple[pa.Table, dict[str, pa.Table]]:
+    """A batch's output rows, and each lookup's records that rode with them."""
+    names = [lookup_column(name) for name in lookups]
+    ours = rows
+    found: dict[str, pa.Table] = {}
+    for name, column in zip(lookups, names, strict=True):
+        here = pc.is_valid(rows[column])
+        found[name] = pa.Table.from_struct_array(rows[column].filter(here).combine_chunks())
+        ours = ours.filter(pc.is_null(ours[column]))
+    return ours.drop_columns(names), found
+
+
+def _either(known: str, value: str, otherwise: Any, name: str) -> str:
+    return f'CASE WHEN {known} THEN {value} ELSE {_literal(otherwise)} END AS "{name}"'
+
+
+def _literal(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    return str(value).upper() if isinstance(value, bool) else str(value)

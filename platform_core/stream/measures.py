@@ -1,0 +1,80 @@
+"""What a batch observed of its inputs while it ran, as one value."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from platform_core.declare import StreamingJob
+from platform_core.stream.intake import RECENT_MS
+from platform_core.stream.plan import INPUT, USED
+from platform_core.stream.rejects import Reject
+
+
+@dataclass(frozen=True)
+class Measures:
+    """Counts are of the batch; `behind_ms` and `ancient` say which events may be behind the watermark."""
+
+    records: int = 0
+    used: int = 0
+    late: int = 0
+    oldest_ms: int | None = None
+    newest_ms: int = 0
+    newest_record_ms: int = 0
+    rejects: list[Reject] = field(default_factory=list[Reject])
+    behind_ms: list[int] = field(default_factory=list[int])
+    ancient: int = 0
+
+    def behind_watermark(self, watermark_ms: int, planned_at_ms: int, recount: Callable[[], int]) -> int:
+        """How many events the watermark calls late; `recount` reads the batch again, for a stream that catches up."""
+        if self.oldest_ms is None or self.oldest_ms >= watermark_ms:
+            return 0
+        if watermark_ms > planned_at_ms - RECENT_MS:
+            return self.ancient + sum(event < watermark_ms for event in self.behind_ms)
+        return recount()
+
+
+def observed_by(query: Any) -> dict[str, dict[str, Any]]:
+    """The metrics of the batch that the query is in, by name.
+
+    The public way, a listener, tells them after the batch is committed; rejects have to be written before. The plan
+    that runs now has them as soon as its action has ended.
+    """
+    metrics = query._jsq.streamingQuery().lastExecution().observedMetrics()
+    found: dict[str, dict[str, Any]] = {}
+    entries = metrics.iterator()
+    while entries.hasNext():
+        entry = entries.next()
+        found[entry._1()] = json.loads(entry._2().json())
+    return found
+
+
+def measured(job: StreamingJob, metrics: Mapping[str, Mapping[str, Any]]) -> Measures:
+    """All inputs together. A lookup's records count as used: nothing downstream of it drops any."""
+    parts = {name: metrics.get(INPUT + name, {}) for name in job.inputs}
+    streams = [parts[name] for name in job.streams]
+    used = sum(metrics.get(USED + name, {}).get("records", 0) for name in job.streams)
+    looked_up = sum(parts[name].get("records", 0) - len(parts[name].get("rejects", ())) for name in job.lookups)
+    oldest = [part["oldest_ms"] for part in streams if part.get("oldest_ms") is not None]
+    return Measures(
+        records=_total(parts.values(), "records"),
+        used=used + looked_up,
+        late=_total(streams, "late"),
+        oldest_ms=min(oldest, default=None),
+        newest_ms=max((part.get("newest_ms") or 0 for part in parts.values()), default=0),
+        newest_record_ms=max((part.get("newest_record_ms") or 0 for part in streams), default=0),
+        rejects=_once(Reject.from_metric(raw) for part in parts.values() for raw in part.get("rejects", ())),
+        behind_ms=[event for part in streams for event in part.get("behind_ms", ())],
+        ancient=_total(streams, "ancient"),
+    )
+
+
+def _total(parts: Any, name: str) -> int:
+    return sum(part.get(name) or 0 for part in parts)
+
+
+def _once(rejects: Any) -> list[Reject]:
+    """A topic that two inputs read rejects a record once."""
+    return list({(reject.topic, reject.partition, reject.offset): reject for reject in rejects}.values())

@@ -1,0 +1,177 @@
+"""A job's output topic, exactly once: one transactional producer on the driver.
+
+The rows, and the group's offsets with the batch in their metadata, are one transaction. So a repeated batch is known
+and skipped, `read_committed` readers see each result once, and every Kafka tool shows the release's lag.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+
+from platform_core.control.position import Offsets
+from platform_core.declare import Json, Publish, Text
+from platform_core.errors import ServiceUnavailable, Superseded
+from platform_core.settings import Settings
+
+Message = tuple[bytes | None, bytes | None]
+_PATIENCE = 60.0
+
+
+@dataclass(frozen=True)
+class Marker:
+    """What the group's metadata says: the newest published batch, of which checkpoint, by which owner."""
+
+    batch: int
+    checkpoint: str
+    epoch: int
+
+
+def encoded(rows: pa.Table, publish: Publish, duck: duckdb.DuckDBPyConnection) -> list[Message]:
+    """Key and value of each row's record, in the order of the key; times as ISO 8601 in UTC with milliseconds."""
+    duck.register("out_", rows)
+    try:
+        key, value = _sql(publish.key, rows.schema), _sql(publish.value, rows.schema)
+        found = duck.sql(f"SELECT encode({key}) AS k, encode({value}) AS v FROM out_ ORDER BY k").to_arrow_table()
+    finally:
+        duck.unregister("out_")
+    return list(zip(found["k"].to_pylist(), found["v"].to_pylist(), strict=True))
+
+
+def _sql(part: Text | Json, schema: pa.Schema) -> str:
+    if isinstance(part, Text):
+        return f'CAST("{part.column}" AS VARCHAR)'
+    names = part.columns or [name for name in schema.names if not name.startswith("_")]
+    fields = ", ".join(f"'{name}', {_plain(name, schema.field(name).type)}" for name in names)
+    return f"CAST(json_object({fields}) AS VARCHAR)"
+
+
+def _plain(name: str, kind: pa.DataType) -> str:
+    if pa.types.is_timestamp(kind):
+        return f"""strftime("{name}" AT TIME ZONE 'UTC', '%Y-%m-%dT%H:%M:%S.%gZ')"""
+    return f'"{name}"'
+
+
+class TransactionalPublisher:
+    """Holds the topic's transactional id from its start on: whoever held it before can write no more."""
+
+    def __init__(self, settings: Settings, topic: str, identity: str, group: str, checkpoint: str, epoch: int) -> None:
+        self._topic, self._group, self._checkpoint, self._epoch = topic, group, checkpoint, epoch
+        common: dict[str, Any] = {**settings.kafka.client, "bootstrap.servers": settings.kafka.servers}
+        self._consumer = Consumer({**common, "group.id": group, "enable.auto.commit": False})
+        self._producer = Producer(
+            {
+                **common,
+                "transactional.id": identity,
+                "transaction.timeout.ms": 60_000,
+                "partitioner": "murmur2_random",  # as Java's clients place keys
+                "linger.ms": 2,
+                "compression.type": "lz4",
+                "batch.size": 1_000_000,
+                "queue.buffering.max.messages": 2_000_000,
+                "queue.buffering.max.kbytes": 1_048_576,
+            }
+        )
+        self._call(self._producer.init_transactions, _PATIENCE)  # fences, and ends what a dead owner left open
+        self._done: int | None = None
+
+    def publish(self, messages: Iterable[Message], batch: int, end: Offsets) -> int:
+        """Writes the batch unless it is published already; returns how many records."""
+        if self._done is None:
+            self._done = self._published(end)
+        if self._done >= batch:
+            return 0
+        try:
+            return self._transaction(messages, batch, end)
+        except KafkaException as error:
+            raise self._translated(error) from error
+
+    def _transaction(self, messages: Iterable[Message], batch: int, end: Offsets) -> int:
+        self._producer.begin_transaction()
+        count = 0
+        for key, value in messages:
+            self._produce(key, value)
+            count += 1
+        # everything out before the offsets: else the coordinator answers CONCURRENT_TRANSACTIONS, 97 ms instead of 7
+        self._producer.flush(_PATIENCE)
+        marker = json.dumps({"batch": batch, "checkpoint": self._checkpoint, "epoch": self._epoch})
+        offsets = [TopicPartition(t, p, o, marker) for t, parts in end.items() for p, o in parts.items()]
+        self._producer.send_offsets_to_transaction(offsets, self._consumer.consumer_group_metadata(), _PATIENCE)
+        self._producer.commit_transaction(_PATIENCE)
+        self._done = batch
+        return count
+
+    def _produce(self, key: bytes | None, value: bytes | None) -> None:
+        while True:
+            try:
+                self._producer.produce(self._topic, value, key)
+                return
+            except BufferError:
+                self._producer.poll(0.05)
+
+    def _published(self, end: Offsets) -> int:
+        marker = newest_marker(self._consumer, end)
+        if marker is None:
+            return -1
+        if marker.epoch > self._epoch:
+            raise Superseded(
+                f"Group {self._group}: epoch {marker.epoch} has published batch {marker.batch}, ours is {self._epoch}.",
+                remedy="A newer driver runs this release; nothing is to be done here.",
+            )
+        return marker.batch if marker.checkpoint == self._checkpoint else -1
+
+    def _translated(self, error: KafkaException) -> Exception:
+        cause: KafkaError = error.args[0]
+        if cause.code() in (KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH):
+            return Superseded(
+                f"Topic {self._topic}: another producer has taken over ({cause.str()}).",
+                remedy="A newer driver publishes this job; nothing is to be done here.",
+            )
+        return ServiceUnavailable(
+            f"Topic {self._topic}: the transaction did not commit ({cause.str()}).",
+            remedy="The batch is repeated; see the broker's log if it stays.",
+        )
+
+    def _call(self, call: Any, *args: Any) -> Any:
+        try:
+            return call(*args)
+        except KafkaException as error:
+            raise self._translated(error) from error
+
+    def close(self) -> None:
+        self._consumer.close()
+
+
+def newest_marker(consumer: Consumer, positions: Offsets) -> Marker | None:
+    asked = [TopicPartition(topic, partition) for topic, parts in positions.items() for partition in parts]
+    found = [_marker(part.metadata) for part in consumer.committed(asked, timeout=30) if part.metadata]
+    return max((marker for marker in found if marker), key=lambda marker: (marker.epoch, marker.batch), default=None)
+
+
+def _marker(metadata: str) -> Marker | None:
+    try:
+        raw = json.loads(metadata)
+        return Marker(raw["batch"], raw["checkpoint"], raw["epoch"])
+    except (ValueError, KeyError, TypeError):
+        return None  # somebody else's: an operator may have set the group's offsets by hand
+
+
+class Mirror:
+    """The progress of a release without an output topic, in its consumer group, so that Kafka's tools show the lag."""
+
+    def __init__(self, settings: Settings, group: str) -> None:
+        common: dict[str, Any] = {**settings.kafka.client, "bootstrap.servers": settings.kafka.servers}
+        self._consumer = Consumer({**common, "group.id": group, "enable.auto.commit": False})
+
+    def show(self, end: Offsets) -> None:
+        offsets = [TopicPartition(t, p, o) for t, parts in end.items() for p, o in parts.items()]
+        self._consumer.commit(offsets=offsets, asynchronous=True)
+
+    def close(self) -> None:
+        self._consumer.close()

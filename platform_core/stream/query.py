@@ -1,0 +1,89 @@
+"""The release's streaming query: started from its checkpoint, watched, and stopped between batches."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from platform_core.declare import StreamingJob
+from platform_core.declare.durations import duration
+from platform_core.errors import BatchFailed
+from platform_core.stream.guard import StopRequested
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming import StreamingQuery
+
+Process = Callable[["DataFrame", int], None]
+
+
+class ReleaseQuery:
+    """Runs `process` for each batch. A failure inside it is kept as it was raised, not as Spark retells it."""
+
+    def __init__(self, job: StreamingJob, rows: DataFrame, checkpoint: Path, process: Process) -> None:
+        self._job, self._rows, self._checkpoint, self._process = job, rows, checkpoint, process
+        self._query: StreamingQuery | None = None
+        self._started = threading.Event()
+        self.failure: BaseException | None = None
+
+    @property
+    def query(self) -> StreamingQuery:
+        self._started.wait()  # the first batch can begin before start() has returned
+        assert_started = self._query
+        if assert_started is None:
+            raise BatchFailed("The query did not start.", remedy="See the driver's log.")
+        return assert_started
+
+    def start(self, **trigger: Any) -> None:
+        writer = self._rows.writeStream.queryName(self._job.name).outputMode(self._job.output_mode)
+        writer = writer.option("checkpointLocation", str(self._checkpoint)).foreachBatch(self._guarded)
+        try:
+            self._query = writer.trigger(**(trigger or {"processingTime": pace(self._job)})).start()
+        finally:
+            self._started.set()
+
+    def watch(self, stopping: Callable[[], bool], patience: float = 120.0) -> None:
+        """Returns when the query has ended as asked; raises what ended it otherwise.
+
+        The thread polls and never waits inside the JVM: a signal handler has to find it in Python. A stop lets the
+        batch at hand end: between batches the query is stopped, within one the gate refuses the next.
+        """
+        asked: float | None = None
+        while self.query.isActive:
+            if asked is None and stopping():
+                asked = time.monotonic()
+            idle = asked is not None and not self.query.status["isTriggerActive"]
+            if idle or (asked is not None and time.monotonic() - asked > patience):
+                self.query.stop()
+            time.sleep(0.05)
+        self._raise()
+
+    def _guarded(self, frame: DataFrame, batch: int) -> None:
+        try:
+            self._process(frame, batch)
+        except BaseException as error:
+            self.failure = error
+            raise
+
+    def _raise(self) -> None:
+        if self.failure is not None and not isinstance(self.failure, StopRequested):
+            raise self.failure
+        error = self.query.exception()
+        if error is not None and self.failure is None:
+            raise BatchFailed(
+                f"{self._job.name}: Spark ended the query: {first_line(error)}",
+                remedy="See the driver's log; it is tried again.",
+            ) from error
+
+
+def pace(job: StreamingJob) -> str:
+    """A fourth of how often the job promises to update: waiting for a trigger is then a small part of the freshness."""
+    promised = duration(job.updates_every, f"job {job.name!r}.updates_every")
+    return f"{max(int(promised.total_seconds() * 250), 50)} milliseconds"
+
+
+def first_line(error: BaseException) -> str:
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)[:500]

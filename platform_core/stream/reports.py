@@ -1,0 +1,109 @@
+"""What a driver tells the control store: each batch's position and facts, and how far the topics are ahead."""
+
+from __future__ import annotations
+
+import datetime as dt
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+
+from platform_core.broker import Broker
+from platform_core.control import positions
+from platform_core.control.facts import BatchFacts
+from platform_core.control.leases import Lease
+from platform_core.control.position import Offsets, Position
+from platform_core.control.store import ControlStore
+from platform_core.errors import Retryable
+from platform_core.stream.batches import Outcome
+from platform_core.telemetry import event
+
+logger = logging.getLogger(__name__)
+_KEPT = 10_000  # outcomes, while the store is away
+
+
+class Ends:
+    """The ends of the input topics, asked for in the background: a batch never waits for them."""
+
+    def __init__(self, broker: Broker, every: float = 1.0) -> None:
+        self._broker, self._every = broker, every
+        self._known: Offsets = {}
+        self._asked: Offsets = {}
+        self._ended = threading.Event()
+        threading.Thread(target=self._keep, name="ends", daemon=True).start()
+
+    def lag(self, position: Offsets) -> dict[str, dict[int, int]]:
+        self._asked = position
+        known = self._known
+        return {
+            t: {p: max(0, known.get(t, {}).get(p, o) - o) for p, o in parts.items()} for t, parts in position.items()
+        }
+
+    def close(self) -> None:
+        self._ended.set()
+
+    def _keep(self) -> None:
+        while not self._ended.wait(timeout=self._every):
+            try:
+                self._known = self._broker.ends(self._asked)
+            except Retryable as error:
+                event(logger, "ends of topics unknown", level=logging.WARNING, error=error)
+
+
+class Reports:
+    """Records every batch in order. While the store is away they are kept, and told when it is back."""
+
+    def __init__(self, store: ControlStore, lease: Callable[[], Lease], ends: Ends) -> None:
+        self._store, self._lease, self._ends = store, lease, ends
+        self._kept: deque[tuple[Position, BatchFacts, int]] = deque(maxlen=_KEPT)
+        self._last_commit = 0.0
+
+    def tell(self, outcome: Outcome) -> None:
+        facts = self._facts(outcome)
+        self._kept.append((outcome.position, facts, outcome.table_version))
+        event(
+            logger,
+            "batch committed",
+            release=outcome.position.release,
+            batch=outcome.position.batch,
+            records=facts.records_in,
+            rows=facts.rows_out,
+            rejected=facts.rejected,
+            late=facts.late,
+            seconds=round(facts.batch_seconds, 3),
+            version=outcome.table_version,
+            repeated=outcome.repeated,
+        )
+        self._send()
+
+    def _send(self) -> None:
+        while self._kept:
+            position, facts, version = self._kept[0]
+            try:
+                positions.record(self._store, self._lease(), position, facts, version)
+            except Retryable as error:
+                event(logger, "position kept until the control store is back", level=logging.WARNING, error=error)
+                return
+            self._kept.popleft()
+
+    def _facts(self, outcome: Outcome) -> BatchFacts:
+        measures, now = outcome.measures, time.time()
+        seconds = max(now - max(outcome.planned_at_ms / 1000, self._last_commit), 1e-3)
+        self._last_commit = now
+        fresh = outcome.readable_at - measures.newest_record_ms / 1000 if measures.newest_record_ms else None
+        return BatchFacts(
+            at=dt.datetime.fromtimestamp(outcome.readable_at, dt.UTC),
+            batch=outcome.position.batch,
+            records_in=measures.records,
+            rows_out=outcome.rows,
+            used=measures.used - (outcome.late - measures.late),
+            late=outcome.late,
+            rejected=len(measures.rejects),
+            batch_seconds=seconds,
+            lag=self._ends.lag(outcome.position.offsets),
+            watermark_ms=outcome.position.watermark_ms,
+            newest_event_ms=outcome.position.newest_ms or None,
+            freshness_seconds=fresh,
+            records_per_second=measures.records / seconds,
+        )

@@ -1,0 +1,76 @@
+"""One Spark session, set as the platform's measurements say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from platform_core.errors import SetupError
+from platform_core.settings import Settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_STREAMING = "org.apache.spark.sql.execution.streaming"
+
+# Each line that is not self-evident has its reason; numbers are from 2 cores.
+SPARK_CONF = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.port.maxRetries": "200",  # several drivers start on one machine at once
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.databricks.delta.snapshotPartitions": "2",  # the default of 50 costs 4 s a read on 2 cores
+    # the default manager forks chmod: 64-95 ms for an empty batch instead of 18
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        f"{_STREAMING}.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
+    "spark.sql.streaming.stateStore.providerClass": f"{_STREAMING}.state.RocksDBStateStoreProvider",
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # all inputs of a job share one clock, the newest record of any: a silent topic holds nothing back
+    "spark.sql.streaming.multipleWatermarkPolicy": "max",
+    "spark.sql.streaming.kafka.useDeprecatedOffsetFetching": "false",
+    "spark.sql.streaming.metricsEnabled": "false",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.cleaner.periodicGC.interval": "10min",
+    "spark.speculation": "false",
+}
+
+
+def session(settings: Settings, app: str, **conf: str) -> SparkSession:
+    """The process's session; `conf` wins over the profile's, the profile's over the platform's."""
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder
+    for key, value in {**session_conf(settings, app), **conf}.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("WARN")
+    return spark
+
+
+def session_conf(settings: Settings, app: str) -> dict[str, str]:
+    """The session as settings alone, for those who have it made by somebody else."""
+    named = {"spark.master": settings.spark.master, "spark.app.name": app}
+    return {**named, **SPARK_CONF, **_sized(settings), **settings.spark.conf}
+
+
+def _sized(settings: Settings) -> dict[str, str]:
+    return {
+        "spark.jars": ",".join(str(jar) for jar in spark_jars(settings)),
+        "spark.driver.memory": settings.spark.driver_memory,
+        "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:-UsePerfData",
+        "spark.sql.shuffle.partitions": str(settings.spark.shuffle_partitions),
+        "spark.sql.warehouse.dir": str(settings.home / "spark-warehouse"),
+    }
+
+
+def spark_jars(settings: Settings) -> list[Path]:
+    folder = settings.jars / "spark"
+    jars = sorted(folder.glob("*.jar"))
+    if not jars:
+        raise SetupError(f"No jars in {folder}.", remedy="Run `make setup`.")
+    return jars

@@ -1,0 +1,75 @@
+"""Kafka records as DataFrames, as a stream or as a batch over chosen offsets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Protocol
+
+from platform_core.control.position import Offsets, as_text
+from platform_core.declare import Lookup, StreamingJob, Topic
+from platform_core.names import ReleaseId
+from platform_core.settings import Settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class Source(Protocol):
+    """Where records come from: columns key, value, topic, partition, offset, timestamp, as Kafka's source has them."""
+
+    def events(self) -> DataFrame:
+        """Every record of the event topics, in one reading, so that all topics advance together."""
+        ...
+
+    def lookups(self) -> DataFrame | None:
+        """Every record of the lookup topics, read ahead as far as there is; None without lookups."""
+        ...
+
+
+def event_topics(job: StreamingJob) -> list[Topic]:
+    return list({part.topic.name: part.topic for part in job.streams.values()}.values())
+
+
+def lookup_topics(job: StreamingJob) -> list[Topic]:
+    return list({part.topic.name: part.topic for part in job.inputs.values() if isinstance(part, Lookup)}.values())
+
+
+class KafkaStream:
+    """The live source of a release.
+
+    Events of all topics come through one subscription: Spark shares the batch's size among partitions by what is left
+    in each, so that they advance together; a subscription a topic would let a small topic run ahead of the clock.
+    Lookups are read without a bound: reading them ahead is harmless, as they are joined by time.
+    """
+
+    def __init__(self, spark: SparkSession, settings: Settings, job: StreamingJob, release: ReleaseId) -> None:
+        self._spark, self._settings, self._job, self._release = spark, settings, job, release
+
+    def events(self) -> DataFrame:
+        return self._read(event_topics(self._job), str(self._settings.batches.max_records))
+
+    def lookups(self) -> DataFrame | None:
+        topics = lookup_topics(self._job)
+        return self._read(topics, None) if topics else None
+
+    def _read(self, topics: Iterable[Topic], most: str | None) -> DataFrame:
+        reader = self._spark.readStream.format("kafka").options(**connection(self._settings))
+        reader = reader.option("subscribe", ",".join(topic.name for topic in topics))
+        reader = reader.option("groupIdPrefix", self._release.group).option("startingOffsets", "earliest")
+        reader = reader.option("kafka.fetch.max.wait.ms", "20")
+        return (reader.option("maxOffsetsPerTrigger", most) if most else reader).load()
+
+
+def records_in(spark: SparkSession, settings: Settings, start: Offsets, end: Offsets) -> DataFrame:
+    """The records between two positions, as a batch; a partition that `start` does not know begins at 0."""
+    begin = {t: {p: start.get(t, {}).get(p, 0) for p in parts} for t, parts in end.items()}
+    reader = spark.read.format("kafka").options(**connection(settings)).option("subscribe", ",".join(sorted(end)))
+    reader = reader.option("startingOffsets", json.dumps(as_text(begin)))
+    return reader.option("endingOffsets", json.dumps(as_text(end))).load()
+
+
+def connection(settings: Settings) -> dict[str, str]:
+    """The options by which Spark reaches the brokers; records of open or aborted transactions are not read."""
+    options = {f"kafka.{key}": value for key, value in settings.kafka.spark.items()}
+    return {"kafka.bootstrap.servers": settings.kafka.servers, "kafka.isolation.level": "read_committed", **options}
