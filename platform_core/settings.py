@@ -20,6 +20,7 @@ from platform_core.errors import SettingsError
 from platform_core.names import ReleaseId
 
 ROOT = Path(__file__).resolve().parent.parent  # the tree that this code stands in: a working tree or an archive
+_BUNDLED_JAVA = Path(sys.prefix) / "weir-java"  # set-up installs it where there is no Java that fits
 
 
 class Section(BaseModel):
@@ -135,9 +136,8 @@ class Settings(Section):
         env["WEIR_PROFILE"] = str(profile.resolve()) if profile.suffix == ".toml" else self.profile
         env["WEIR_HOME"] = str(self.home)
         env["PYSPARK_PYTHON"] = env["PYSPARK_DRIVER_PYTHON"] = sys.executable
-        bundled = Path(sys.prefix) / "weir-java"
-        if bundled.is_dir():
-            env["JAVA_HOME"] = str(bundled)
+        if _BUNDLED_JAVA.is_dir():
+            env["JAVA_HOME"] = str(_BUNDLED_JAVA)
         for name in ("warehouse", "checkpoints"):
             if getattr(self, name):
                 env[f"WEIR_{name.upper()}"] = getattr(self, name)
@@ -151,7 +151,13 @@ def java_places(environment: Mapping[str, str] | None = None) -> list[Path]:
         folders = [Path(env["JAVA_HOME"]) / "bin"]
     else:
         folders = [Path(text) for text in env.get("PATH", "").split(os.pathsep) if text]
-    return [*(folder / "java" for folder in folders), Path(sys.prefix) / "weir-java" / "bin" / "java"]
+    return [*(folder / "java" for folder in folders), _BUNDLED_JAVA / "bin" / "java"]
+
+
+def use_bundled_java() -> None:
+    """Spark's launcher looks at JAVA_HOME and the PATH alone."""
+    if _BUNDLED_JAVA.is_dir():
+        os.environ["JAVA_HOME"] = str(_BUNDLED_JAVA)
 
 
 def load(profile: str | None = None, environment: Mapping[str, str] | None = None) -> Settings:

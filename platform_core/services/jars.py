@@ -163,6 +163,8 @@ def _cause(log: Path) -> str:
     text = log.read_text(errors="replace")[-20_000:]
     if "No space left" in text:
         return "the disk is full"
+    if "PKIX path" in text:
+        return "this Java does not trust the repository's certificate"
     if any(word in text for word in ("UnknownHost", "ConnectException", "timed out", "NoRouteToHost", "unreachable")):
         return "the repository does not answer; is there a network, or a proxy to be set?"
     return "the repository does not have it"
@@ -178,13 +180,21 @@ def main() -> int:
         print(f"\n{error}", file=sys.stderr)
         return error.exit_code
     total = sum(jar.size for jar in jars)
-    print(f"\r    {len(jars)} jars, {total / 1e6:.0f} MB, {fetched} of them fetched; all have the locked SHA-256.")
+    start = "\r" if sys.stdout.isatty() else ""
+    print(f"{start}    {len(jars)} jars, {total / 1e6:.0f} MB, {fetched} of them fetched; all have the locked SHA-256.")
     return 0
 
 
 def _show(done: int, total: int) -> None:
     line = f"    {min(done, total) / 1e6:.1f} of {total / 1e6:.1f} MB"
-    print(f"\r{line}   " if sys.stdout.isatty() else line, end="" if sys.stdout.isatty() else "\n", flush=True)
+    if sys.stdout.isatty():
+        print(f"\r{line}   ", end="", flush=True)
+    elif done * 5 // total > _shown[0]:  # a log wants a line each fifth
+        _shown[0] = done * 5 // total
+        print(line, flush=True)
+
+
+_shown = [0]
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from platform_core.errors import SetupError
+from platform_core.services import truststore
 from platform_core.settings import java_places
 
 WANTED = (17, 21)
@@ -59,14 +60,15 @@ def _ask(command: Path) -> str:
         return ""
 
 
-# The wheel's runtime lacks the module jdk.incubator.vector, which Spark's launcher asks for.
+# The wheel's runtime lacks the module jdk.incubator.vector, which Spark's launcher asks for, and knows no certificate
+# that was given to this machine alone.
 WRAPPER = """\
 #!/bin/sh
 for word do
   shift
   [ "$word" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$word"
 done
-exec "{java}" "$@"
+exec "{java}" -Djavax.net.ssl.trustStore="{trust}" "$@"
 """
 
 
@@ -79,7 +81,12 @@ def wrap() -> Java:
     command = Path(sys.prefix) / "weir-java" / "bin" / "java"
     command.parent.mkdir(parents=True, exist_ok=True)
     shutil.copy(runtime / "release", command.parent.parent / "release")
-    command.write_text(WRAPPER.format(java=runtime / "bin" / "java"))
+    trust = runtime / "lib" / "security" / "cacerts"
+    certificates = truststore.trusted()
+    if certificates:
+        trust = command.parent.parent / "cacerts"
+        truststore.write(trust, certificates)
+    command.write_text(WRAPPER.format(java=runtime / "bin" / "java", trust=trust))
     command.chmod(0o755)
     return find()
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from platform_core.errors import SetupError
-from platform_core.settings import Settings
+from platform_core.settings import Settings, use_bundled_java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,6 +44,7 @@ def session(settings: Settings, app: str, **conf: str) -> SparkSession:
     """The process's session; `conf` wins over the profile's, the profile's over the platform's."""
     from pyspark.sql import SparkSession
 
+    use_bundled_java()
     builder = SparkSession.builder
     for key, value in {**session_conf(settings, app), **conf}.items():
         builder = builder.config(key, value)

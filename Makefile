@@ -1,0 +1,57 @@
+# Everything is installed into .venv and kept in .weir; nothing else on the machine is touched.
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+BIN := .venv/bin
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# The first Python that fits; PYTHON=... names one.
+define with_python
+for python in $(or $(PYTHON),python3 python3.13 python3.12 python3.11); do \
+  "$$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && break; \
+  python=; \
+done; \
+[ -n "$$python" ] || { \
+  echo "Wrong Python: weir needs 3.11 to 3.13; $(or $(PYTHON),python3) is $$($(or $(PYTHON),python3) --version 2>&1 | head -1)." >&2; \
+  echo "Remedy: install one (Debian, Ubuntu: apt install python3.12 python3.12-venv), or name it: make setup PYTHON=..." >&2; \
+  exit 69; }; \
+"$$python"
+endef
+
+setup: ## install packages, jars and Java into .venv
+	@$(with_python) infra/setup.py
+
+tools:
+	@$(with_python) infra/setup.py --tools
+
+demo: setup ## start everything, show first results, stop it all on ctrl-C
+	@exec $(BIN)/weir demo
+
+up: setup ## start the platform in the background
+	@exec $(BIN)/weir up
+
+down: ## stop the platform
+	@exec $(BIN)/weir down
+
+doctor: ## examine the machine and the installation
+	@exec $(BIN)/weir doctor
+
+test: tools ## run all tests, on a real broker and Postgres
+	@exec $(BIN)/python -m pytest
+
+check: tools ## lint, format, types, import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+
+bench: tools ## measure throughput and freshness
+	@exec $(BIN)/python -m tests.benchmarks
+
+clean: ## stop the platform and delete its state and all caches; .venv stays
+	@[ ! -x $(BIN)/weir ] || $(BIN)/weir down
+	rm -rf .weir .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
+
+.PHONY: help setup tools demo up down doctor test check bench clean
