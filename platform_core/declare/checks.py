@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from types import MappingProxyType
 from typing import Any, Literal
@@ -46,13 +46,11 @@ class Suite:
     expectations: tuple[Expect, ...]
     newest_by: str  # a TIMESTAMP column of the table
     newest: str = "2 hours"
-    every: str = "15 minutes"
-    columns: tuple[str, ...] = field(default=())  # none named: all of them
+    schedule: str = "*/15 * * * *"  # cron, UTC
 
     def __post_init__(self) -> None:
         here = f"suite of table {self.table!r}"
         duration(self.newest, f"{here}.newest")
-        duration(self.every, f"{here}.every")
         names = [expectation.name for expectation in self.expectations]
         doubles = sorted({name for name in names if names.count(name) > 1})
         if doubles or not names:
@@ -62,7 +60,3 @@ class Suite:
     @property
     def reaches_back(self) -> timedelta:
         return duration(self.newest, "newest")
-
-    @property
-    def runs_every(self) -> timedelta:
-        return duration(self.every, "every")

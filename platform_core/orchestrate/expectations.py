@@ -1,0 +1,136 @@
+"""Expectation suites in Dagster: each expectation is an asset check on its table.
+
+great-expectations runs over pandas, on the newest rows of the live release: a check then takes two seconds and no JVM,
+where Spark would take fifteen and 600 MB beside the drivers. Results carry verdicts alone (BOOLEAN_ONLY): fuller
+formats keep the values that failed, and those may be personal.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import dagster as dg
+
+from platform_core.control import aliases, positions
+from platform_core.declare import Expect, Suite
+from platform_core.errors import UsageError
+from platform_core.orchestrate.keys import table_key
+from platform_core.orchestrate.platform import Platform
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Finding:
+    expect: Expect
+    holds: bool
+    trouble: str = ""  # why it could not be evaluated
+
+
+def suite_checks(platform: Platform, suite: Suite) -> dg.AssetChecksDefinition:
+    @dg.multi_asset_check(
+        name=f"quality_of_{suite.table}",
+        specs=[_spec(suite, expect) for expect in suite.expectations],
+        can_subset=True,
+        compute_kind="great_expectations",
+    )
+    def checks(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
+        wanted = {key.name for key in context.selected_asset_check_keys}
+        chosen = tuple(expect for expect in suite.expectations if expect.name in wanted)
+        rows, release = newest_rows(platform, suite)
+        for finding in validate(rows, chosen):
+            yield _result(suite, finding, len(rows), release)
+
+    return checks
+
+
+def suite_schedule(platform: Platform, suite: Suite) -> dg.ScheduleDefinition:
+    job = dg.define_asset_job(
+        f"check_{suite.table}",
+        selection=dg.AssetSelection.checks(
+            *(dg.AssetCheckKey(table_key(suite.table), e.name) for e in suite.expectations)
+        ),
+        description=f"Checks the newest {suite.newest} of {suite.table} against its suite.",
+    )
+
+    @dg.schedule(
+        name=f"{suite.table}_quality",
+        job=job,
+        cron_schedule=suite.schedule,
+        default_status=dg.DefaultScheduleStatus.RUNNING,
+        description=f"Checks {suite.table} while it has a live release.",
+    )
+    def schedule(context: dg.ScheduleEvaluationContext) -> dg.RunRequest | dg.SkipReason:
+        if aliases.live(platform.store, suite.table) is None:
+            return dg.SkipReason(f"{suite.table} has no live release yet")
+        return dg.RunRequest(run_key=context.scheduled_execution_time.isoformat())
+
+    return schedule
+
+
+def newest_rows(platform: Platform, suite: Suite) -> tuple["pd.DataFrame", str]:
+    """The rows within the suite's reach of the live release's watermark, and which release that is."""
+    import pyarrow.compute as pc
+
+    from platform_core.read import open_tables
+
+    alias = aliases.live(platform.store, suite.table)
+    if alias is None:
+        raise UsageError(f"{suite.table} has no live release.", remedy="Start its job; there are no rows to check.")
+    newest = positions.latest(platform.store, alias.release)
+    watermark = datetime.fromtimestamp(newest[0].watermark_ms / 1000 if newest else 0, UTC)
+    since = max(watermark - suite.reaches_back, datetime.fromtimestamp(0, UTC))
+    table = open_tables(platform.settings).table(suite.table)
+    return table.pandas(filter=pc.field(suite.newest_by) >= since), str(alias.release)
+
+
+def validate(rows: "pd.DataFrame", expectations: tuple[Expect, ...]) -> list[Finding]:
+    """What each expectation says of the rows; one that cannot be evaluated, for want of its column, does not hold."""
+    import great_expectations as gx
+    from great_expectations.core.expectation_suite import ExpectationSuite
+    from great_expectations.data_context.types.base import ProgressBarsConfig
+    from great_expectations.expectations.registry import get_expectation_impl
+
+    context = gx.get_context(mode="ephemeral")
+    context.variables.progress_bars = ProgressBarsConfig(globally=False)
+    context.enable_analytics(False)
+    stated: list[Any] = [get_expectation_impl(e.kind)(**e.arguments, meta={"name": e.name}) for e in expectations]
+    suite = context.suites.add(ExpectationSuite(name="suite", expectations=stated))
+    frame = context.data_sources.add_pandas("rows").add_dataframe_asset("rows")
+    batch = frame.add_batch_definition_whole_dataframe("all").get_batch(batch_parameters={"dataframe": rows})
+    results = {_name(r): r for r in batch.validate(suite, result_format="BOOLEAN_ONLY").results}
+    return [_finding(expect, results[expect.name]) for expect in expectations]
+
+
+def _name(result: Any) -> str:
+    return result.expectation_config.meta["name"]
+
+
+def _finding(expect: Expect, result: Any) -> Finding:
+    raised = [info for info in _infos(result.exception_info) if info.get("raised_exception")]
+    trouble = str(raised[0].get("exception_message", "")).splitlines()[0] if raised else ""
+    return Finding(expect, bool(result.success), trouble)
+
+
+def _infos(info: Any) -> list[dict[str, Any]]:
+    """One a metric when metrics failed, else the expectation's own."""
+    return [info] if "raised_exception" in info else list(info.values())
+
+
+def _spec(suite: Suite, expect: Expect) -> dg.AssetCheckSpec:
+    about = expect.description or f"{expect.kind}: {dict(expect.arguments)}"
+    return dg.AssetCheckSpec(expect.name, asset=table_key(suite.table), description=about)
+
+
+def _result(suite: Suite, finding: Finding, rows: int, release: str) -> dg.AssetCheckResult:
+    severity = dg.AssetCheckSeverity.ERROR if finding.expect.severity == "error" else dg.AssetCheckSeverity.WARN
+    return dg.AssetCheckResult(
+        passed=finding.holds,
+        asset_key=table_key(suite.table),
+        check_name=finding.expect.name,
+        severity=severity,
+        description=finding.trouble or ("holds" if finding.holds else "does not hold"),
+        metadata={"rows": rows, "release": release, "expectation": finding.expect.kind},
+    )

@@ -1,0 +1,162 @@
+"""What needs a person, decided from what was seen. Five verdicts a job; each is an asset check on its live release."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from platform_core.declare import Topic
+from platform_core.orchestrate.sightings import Broker, Driver, Release, Supervisor
+from platform_core.release.topics import differences
+
+STARTING_SECONDS = 60.0  # a Spark session with its first batch takes 15-40 s on two busy cores
+STUCK_SECONDS = 60.0  # no batch for so long, while there is work
+HEARTBEAT_SECONDS = 30.0
+LAG_FLOOR = 10_000  # fewer records behind are no matter: a second's work
+LAG_GROWTH = 1.2  # over the remembered minutes; below it is noise of batches
+REJECT_WARNING = 0.1  # of the share at which the job would stop
+
+CHECKS: Mapping[str, str] = {
+    "driver_alive": "A driver holds the lease and moves on while there is work, if the release is wanted to run.",
+    "lag_bounded": "The broker answers, and the release does not fall further and further behind.",
+    "rejects_bounded": "Few of the records of the last minutes were rejected.",
+    "supervised": "The supervisor has sent a heartbeat within the last half minute.",
+    "accounted": "In every batch, records delivered = used + rejected + late + filtered.",
+}
+AS_DECLARED = "as_declared"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    check: str
+    passed: bool
+    says: str
+    grave: bool = True  # a failed one that is not grave is a warning
+    numbers: Mapping[str, int | float] = field(default_factory=dict[str, int | float])
+
+    @property
+    def gist(self) -> str:
+        """What makes a verdict news: whether it holds, and why not. That a number in it has changed is none."""
+        why = re.sub(r"[0-9.]+", "", self.says)
+        return "passed" if self.passed else f"{'error' if self.grave else 'warning'}: {why}"
+
+
+def verdicts(
+    release: Release | None, behind: int | None, broker: Broker, supervisor: Supervisor, reject_limit: float
+) -> list[Verdict]:
+    overseen = supervised(supervisor)
+    if supervisor.trouble:
+        return [overseen]  # of the others nothing is known
+    if release is None:
+        return [overseen, *(Verdict(name, True, "never started") for name in CHECKS if name != overseen.check)]
+    return [
+        driver_alive(release, behind),
+        lag_bounded(release, behind, broker),
+        rejects_bounded(release, reject_limit),
+        accounted(release),
+        overseen,
+    ]
+
+
+def driver_alive(release: Release, behind: int | None) -> Verdict:
+    driver, asked = release.driver, f"{release.wanted or 'nothing'} as asked by {release.wanted_by or 'nobody'}"
+    if release.wanted != "run":
+        return Verdict("driver_alive", True, asked)
+    if driver is not None and driver.state == "failed":
+        return Verdict("driver_alive", False, _failed(release, driver))
+    if not release.runs:
+        young = release.wanted_age < STARTING_SECONDS and (driver is None or driver.failures == 0)
+        return Verdict("driver_alive", young, "starting" if young else _dead(release))
+    return _at_work(release, driver or Driver("starting", lease_alive=True), behind)
+
+
+def _at_work(release: Release, driver: Driver, behind: int | None) -> Verdict:
+    numbers = {"restarts": driver.failures}
+    if driver.state == "waiting":
+        return Verdict("driver_alive", False, f"{release.name} waits: {driver.reason}", False, numbers)
+    if driver.failures:
+        says = f"{release.name} runs again after {driver.failures} failures in a row; the last: {driver.reason}"
+        return Verdict("driver_alive", False, says, False, numbers)
+    idle = release.batches[-1].age if release.batches else driver.age
+    if behind and driver.state == "running" and idle > STUCK_SECONDS:
+        says = f"{release.name} is stuck: no batch for {idle:.0f} s while records wait. See its log, then restart it."
+        return Verdict("driver_alive", False, says, True, {**numbers, "behind": behind})
+    return Verdict("driver_alive", True, driver.state, True, numbers)
+
+
+def _failed(release: Release, driver: Driver) -> str:
+    until = "stays stopped" if driver.given_up else "failed and is tried again"
+    return f"{release.name} {until}; {driver.failures} failures in a row: {driver.reason} Correct it, then restart."
+
+
+def _dead(release: Release) -> str:
+    driver = release.driver
+    last = f"It is {driver.state!r} since {driver.age:.0f} s. {driver.reason}".strip() if driver else "None ever began."
+    return f"{release.name} is wanted to run and no driver holds its lease. {last}"
+
+
+def lag_bounded(release: Release, behind: int | None, broker: Broker) -> Verdict:
+    if broker.trouble:
+        return Verdict("lag_bounded", False, f"The broker does not answer: {broker.trouble}")
+    numbers = {"behind": behind or 0}
+    if release.wanted != "run" or behind is None or behind <= LAG_FLOOR:
+        return Verdict("lag_bounded", True, f"{behind or 0} records behind", True, numbers)
+    oldest = release.batches[0].lag if release.batches else 0
+    if behind > LAG_GROWTH * oldest:
+        says = f"{release.name} falls behind: {behind} records, {oldest} some minutes ago."
+        return Verdict("lag_bounded", False, says, False, {**numbers, "before": oldest})
+    return Verdict("lag_bounded", True, f"{behind} records behind, not growing", True, numbers)
+
+
+def rejects_bounded(release: Release, limit: float) -> Verdict:
+    records = sum(batch.records for batch in release.batches)
+    rejected = sum(batch.rejected for batch in release.batches)
+    share = rejected / records if records else 0.0
+    numbers = {"records": records, "rejected": rejected, "share": round(share, 4)}
+    if share <= REJECT_WARNING * limit:
+        return Verdict("rejects_bounded", True, f"{rejected} of {records} records", True, numbers)
+    says = f"{release.name} rejected {rejected} of {records} records of the last minutes; it stops at {limit:.0%}."
+    return Verdict("rejects_bounded", False, f"{says} Look at its rejects for reasons.", share >= limit, numbers)
+
+
+def accounted(release: Release) -> Verdict:
+    wrong = [batch for batch in release.batches if batch.unaccounted]
+    numbers = {"batches": len(release.batches), "unaccounted": sum(batch.unaccounted for batch in wrong)}
+    if not wrong:
+        return Verdict("accounted", True, f"{len(release.batches)} batches add up", True, numbers)
+    first = wrong[0]
+    says = (
+        f"{release.name} batch {first.number}: {first.records} records delivered, {first.used} used, {first.rejected} "
+        f"rejected, {first.late} late, {first.filtered} filtered; {first.unaccounted} missing. Stop it, keep its log."
+    )
+    return Verdict("accounted", False, says, True, numbers)
+
+
+def supervised(supervisor: Supervisor) -> Verdict:
+    if supervisor.trouble:
+        return Verdict("supervised", False, f"The control store does not answer: {supervisor.trouble}")
+    silent = supervisor.silent_for
+    if silent is None or silent > HEARTBEAT_SECONDS:
+        heard = "has never been heard of" if silent is None else f"was last heard of {silent:.0f} s ago"
+        says = f"The supervisor {heard}: wanted states are not carried out, dead drivers stay dead. Run `weir up`."
+        return Verdict("supervised", False, says, True, {} if silent is None else {"silent_for": round(silent)})
+    return Verdict("supervised", True, "supervised", True, {"silent_for": round(silent, 1)})
+
+
+def as_declared(topic: Topic, broker: Broker, ids: Mapping[str, str]) -> Verdict:
+    """`ids`: by release, the id of the topic that the release was made for."""
+    there = broker.topics.get(topic.name)
+    if broker.trouble:
+        return Verdict(AS_DECLARED, False, f"The broker does not answer: {broker.trouble}")
+    if there is None:
+        lost = ", ".join(sorted(ids))
+        says = f"Gone from the broker; {lost} needs it." if lost else "Not on the broker yet: the first start makes it."
+        return Verdict(AS_DECLARED, False, says, grave=bool(lost))
+    for release, known in ids.items():
+        if known != there.facts.id:
+            says = f"Made again under its name: {release} was made for topic id {known}, this one has {there.facts.id}."
+            return Verdict(AS_DECLARED, False, f"{says} Its offsets mean nothing to {release}; start a new release.")
+    differ = differences(topic, there.facts)
+    says = "; ".join((*differ.refused, *differ.told))
+    return Verdict(AS_DECLARED, not says, says or "as declared", grave=bool(differ.refused))

@@ -1,0 +1,109 @@
+"""Jobs that steer one stream: they write what is wanted and end; the supervisor makes it true."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import dagster as dg
+from pydantic import Field
+
+from platform_core.control import aliases, wanted
+from platform_core.control.wanted import Wanted
+from platform_core.errors import ServiceUnavailable, UsageError, WeirError
+from platform_core.names import ReleaseId
+from platform_core.orchestrate.health import HEARTBEAT_SECONDS
+from platform_core.orchestrate.looking import supervisor_silent_for
+from platform_core.orchestrate.platform import Platform
+from platform_core.release.first import first_release
+
+USER_TAG = "user"  # set it in the launchpad's tags; the web page itself knows nobody
+
+
+class Why(dg.Config):
+    reason: str = Field("", description="kept in the audit")
+
+
+@dataclass(frozen=True)
+class Request:
+    """One stream, and who asks."""
+
+    job: str
+    by: str
+    reason: str
+
+
+Act = Callable[[Platform, Request], Wanted]
+
+
+def steering_jobs(platform: Platform) -> list[dg.JobDefinition]:
+    return [_job(platform, name, act, about) for name, (act, about) in _ACTIONS.items()]
+
+
+def _start(platform: Platform, request: Request) -> Wanted:
+    release = first_release(request.job, platform.settings, platform.store, request.by).id
+    return wanted.want(platform.store, release, "run", request.by, request.reason)
+
+
+def _stop(platform: Platform, request: Request) -> Wanted:
+    return wanted.want(platform.store, _live(platform, request.job), "stop", request.by, request.reason)
+
+
+def _pause(platform: Platform, request: Request) -> Wanted:
+    return wanted.want(platform.store, _live(platform, request.job), "pause", request.by, request.reason)
+
+
+def _restart(platform: Platform, request: Request) -> Wanted:
+    return wanted.restart(platform.store, _live(platform, request.job), request.by, request.reason)
+
+
+_ACTIONS: dict[str, tuple[Act, str]] = {
+    "start": (_start, "Starts one stream, or resumes it where it stands. The first start freezes release v1."),
+    "stop": (_stop, "Stops one stream after the batch in flight."),
+    "pause": (_pause, "Stops one stream after the batch in flight, for a while: `weir status` shows it as paused."),
+    "restart": (_restart, "Ends a stream's driver after the batch in flight and starts another, failures forgotten."),
+}
+
+
+def _live(platform: Platform, job: str) -> ReleaseId:
+    alias = aliases.live(platform.store, platform.jobs[job].output.name)
+    if alias is None:
+        raise UsageError(f"{job} was never started.", remedy="Launch the job `start` for it.")
+    return alias.release
+
+
+def _job(platform: Platform, action: str, act: Act, about: str) -> dg.JobDefinition:
+    @dg.op(name=f"{action}_stream", description=about)
+    def op(context: dg.OpExecutionContext, config: Why) -> None:
+        user = context.run.tags.get(USER_TAG, "someone")
+        request = Request(context.partition_key, f"{user} in Dagster run {context.run_id}", config.reason)
+        done = _loudly(platform, request, act)
+        context.log.info(f"{done.release} is now wanted to {done.state}, generation {done.generation}")
+
+    @dg.job(
+        name=action,
+        description=f"{about} Choose the stream as the partition.",
+        partitions_def=dg.StaticPartitionsDefinition(sorted(platform.jobs)),
+        executor_def=dg.in_process_executor,
+        tags={"weir/action": action},
+    )
+    def job() -> None:
+        op()
+
+    return job
+
+
+def _loudly(platform: Platform, request: Request, act: Act) -> Wanted:
+    """A refusal is the run's failure, told in one sentence; none is retried."""
+    try:
+        _refuse_unless_supervised(supervisor_silent_for(platform.store))
+        return act(platform, request)
+    except WeirError as error:
+        raise dg.Failure(description=str(error), allow_retries=False) from error
+
+
+def _refuse_unless_supervised(silent_for: float | None) -> None:
+    if silent_for is None or silent_for > HEARTBEAT_SECONDS:
+        heard = "was never heard of" if silent_for is None else f"was last heard of {silent_for:.0f} s ago"
+        raise ServiceUnavailable(
+            f"Nothing was changed: the supervisor {heard}, and nobody would carry it out.",
+            remedy="Start it with `weir up`, then launch this job again.",
+        )

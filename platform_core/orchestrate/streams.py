@@ -1,0 +1,153 @@
+"""Sensors of streams: `stream_facts` tells how they get on, `stream_health` raises what needs a person, `topics_seen`
+keeps topics true. They look, decide by pure functions, and report events that belong to no run."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import dagster as dg
+
+from platform_core.orchestrate import facts, health, looking, sightings
+from platform_core.orchestrate.facts import NOTHING_YET, Told
+from platform_core.orchestrate.health import Verdict
+from platform_core.orchestrate.keys import live_key, table_key, topic_key
+from platform_core.orchestrate.platform import Platform
+from platform_core.orchestrate.topics import ask
+
+LOOK_SECONDS = 15  # with a lease of 15 s and a tick of 5 s, a dead driver shows well within a minute
+SAY_AGAIN_SECONDS = 600.0  # a verdict that stays as it is; each event stays in Dagster's log for ever
+
+Event = dg.AssetMaterialization | dg.AssetObservation | dg.AssetCheckEvaluation
+
+
+def stream_facts(platform: Platform) -> dg.SensorDefinition:
+    @dg.sensor(
+        name="stream_facts",
+        minimum_interval_seconds=30,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+        description="Tells how each stream gets on: a materialization of its table, once a minute while it moves.",
+    )
+    def sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult:
+        told, now = _told(context.cursor), time.time()
+        seen = looking.look(platform.store, platform.jobs)
+        broker = ask(platform.settings, platform.topics)
+        events: list[Event] = []
+        for name, release in seen.releases.items():
+            events += _of_table(platform, name, release, broker, told, now)
+            events += _of_release(name, release, told, now)
+        return dg.SensorResult(asset_events=events, cursor=_cursor(told))
+
+    return sensor
+
+
+def topics_seen(platform: Platform) -> dg.SensorDefinition:
+    @dg.sensor(
+        name="topics_seen",
+        minimum_interval_seconds=30,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+        description="Keeps topics true: what the broker has of each, and whether that is what was declared.",
+    )
+    def sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult:
+        told, now = _told(context.cursor), time.time()
+        broker, ids = ask(platform.settings, platform.topics), looking.topic_ids(platform.store, platform.jobs)
+        events: list[Event] = []
+        for name, topic in broker.topics.items():
+            if told.get(name, NOTHING_YET).due(topic.facts.id, topic.written, now):
+                told[name] = Told(topic.facts.id, topic.written, now)
+                events.append(dg.AssetObservation(topic_key(name), metadata=facts.topic_facts(topic)))
+        for name, declared in platform.topics.items():
+            verdict = health.as_declared(declared, broker, ids.get(name, {}))
+            events += _news(topic_key(name), [verdict], told, now)
+        return dg.SensorResult(asset_events=events, cursor=_cursor(told))
+
+    return sensor
+
+
+def stream_health(platform: Platform) -> dg.SensorDefinition:
+    @dg.sensor(
+        name="stream_health",
+        minimum_interval_seconds=LOOK_SECONDS,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+        description="Raises what needs a person: the checks of each live release, when a verdict changes.",
+    )
+    def sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult:
+        told, now = _told(context.cursor), time.time()
+        events: list[Event] = []
+        for name, verdicts in judged(platform).items():
+            events += _news(live_key(name), verdicts, told, now)
+        return dg.SensorResult(asset_events=events, cursor=_cursor(told))
+
+    return sensor
+
+
+def judged(platform: Platform) -> dict[str, list[Verdict]]:
+    """The verdicts on every job, now."""
+    seen = looking.look(platform.store, platform.jobs)
+    broker = ask(platform.settings, platform.topics)
+    return {name: _judge(platform, name, seen, broker) for name in platform.jobs}
+
+
+def _judge(platform: Platform, name: str, seen: looking.Sighting, broker: sightings.Broker) -> list[Verdict]:
+    release = seen.releases.get(name)
+    left = None if release is None else sightings.behind(release, platform.reads(name), broker)
+    return health.verdicts(release, left, broker, seen.supervisor, platform.jobs[name].reject_limit)
+
+
+def _of_table(
+    platform: Platform,
+    name: str,
+    release: sightings.Release,
+    broker: sightings.Broker,
+    told: dict[str, Told],
+    now: float,
+) -> list[Event]:
+    job = platform.jobs[name]
+    if not release.position or not told.get(name, NOTHING_YET).due(release.name, release.position, now):
+        return []
+    told[name] = Told(release.name, release.position, now)
+    numbers = facts.table_facts(release, sightings.behind(release, platform.reads(name), broker))
+    return [dg.AssetMaterialization(table_key(job.output.name), metadata=numbers, tags={"release": release.name})]
+
+
+def _of_release(name: str, release: sightings.Release, told: dict[str, Told], now: float) -> list[Event]:
+    """A materialization of the live node says that a driver has begun."""
+    pid = release.driver.pid if release.driver and release.runs else None
+    if pid is None or not told.get(f"{name} driver", NOTHING_YET).due(f"{release.name} {pid}", 0, now):
+        return []
+    told[f"{name} driver"] = Told(f"{release.name} {pid}", 0, now)
+    return [dg.AssetMaterialization(live_key(name), metadata=facts.live_facts(release))]
+
+
+def _news(key: dg.AssetKey, verdicts: Sequence[Verdict], told: dict[str, Told], now: float) -> list[Event]:
+    """Verdicts that changed, or were last told long ago."""
+    events: list[Event] = []
+    for verdict in verdicts:
+        name = f"{key.to_user_string()} {verdict.check}"
+        last = told.get(name, NOTHING_YET)
+        if last.subject != verdict.gist or now - last.at >= SAY_AGAIN_SECONDS:
+            told[name] = Told(verdict.gist, 0, now)
+            events.append(evaluation(key, verdict))
+    return events
+
+
+def evaluation(key: dg.AssetKey, verdict: Verdict) -> dg.AssetCheckEvaluation:
+    return dg.AssetCheckEvaluation(
+        asset_key=key,
+        check_name=verdict.check,
+        passed=verdict.passed,
+        description=verdict.says,
+        severity=dg.AssetCheckSeverity.ERROR if verdict.grave else dg.AssetCheckSeverity.WARN,
+        metadata=dict(verdict.numbers),
+    )
+
+
+def _told(cursor: str | None) -> dict[str, Told]:
+    raw: Mapping[str, Any] = json.loads(cursor) if cursor else {}
+    return {key: Told(*value) for key, value in raw.items()}
+
+
+def _cursor(told: Mapping[str, Told]) -> str:
+    return json.dumps({key: [value.subject, value.place, value.at] for key, value in told.items()})
