@@ -78,7 +78,8 @@ def add(cursor: Cursor, release: ReleaseId, facts: BatchFacts) -> None:
     cursor.execute(
         f"insert into weir.progress as p (job, number, {_COLUMNS}, total_records_in, total_rows_out, total_used, "
         f"total_late, total_rejected, total_filtered) values (%(job)s, %(number)s, {_VALUES}, %(records_in)s, "
-        f"%(rows_out)s, %(used)s, %(late)s, %(rejected)s, %(filtered)s) on conflict (job, number) do update set {_NEWER}, "
+        f"%(rows_out)s, %(used)s, %(late)s, %(rejected)s, %(filtered)s) "
+        f"on conflict (job, number) do update set {_NEWER}, "
         "records_in = excluded.records_in, rows_out = excluded.rows_out, used = excluded.used, late = excluded.late, "
         "rejected = excluded.rejected, filtered = excluded.filtered, "
         "total_records_in = p.total_records_in + excluded.records_in, "
