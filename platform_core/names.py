@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from platform_core.errors import UsageError
 
+PART = "_part"  # the physical column by which a table's files are kept apart; readers never see it
 _SHAPE = re.compile(r"([a-z][a-z0-9_]{0,62})@v([1-9][0-9]*)")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import sqlglot
 from sqlglot import exp
@@ -37,7 +38,7 @@ def columns(ddl: str, field: str) -> tuple[Column, ...]:
     return found
 
 
-def _column(part: exp.Expression, ddl: str, field: str) -> Column:
+def _column(part: Any, ddl: str, field: str) -> Column:
     kind = part.args.get("kind") if isinstance(part, exp.ColumnDef) else None
     if not isinstance(kind, exp.DataType) or kind.this == exp.DataType.Type.USERDEFINED:
         raise _unreadable(ddl, field, f"{part.sql(dialect='spark')!r} is not a column with a type")

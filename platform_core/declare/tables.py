@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from platform_core.declare.schemas import Column, columns
 from platform_core.errors import DeclarationError
+from platform_core.names import PART
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
-PART = "_part"  # the physical column by which a table's files are kept apart; readers never see it
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ changes it. Anything else: worth another try.
 from __future__ import annotations
 
 import logging
+import os
 import signal
 import sys
 import time
-from pathlib import Path
 
 from platform_core import settings as configuration
 from platform_core import telemetry
@@ -122,5 +122,7 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.path[:] = [path for path in sys.path if path != str(Path.cwd())]
-    sys.exit(main(sys.argv[1:]))
+    code = main(sys.argv[1:])
+    logging.shutdown()
+    # everything is given back by now; DuckDB prints pages about its bindings when the interpreter takes itself apart
+    os._exit(code)

@@ -12,7 +12,7 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
-import pyarrow.compute as pc
+import pyarrow.compute
 from deltalake import DeltaTable
 from pyarrow import feather
 
@@ -22,6 +22,7 @@ from platform_core.stream.plan import lookup_column
 from platform_core.tables.delta import Output
 from platform_core.tables.schema import arrow_schema, delta_schema
 
+pc: Any = pyarrow.compute  # its functions are made at import, where no type checker sees them
 _FACTS = "key STRING, at TIMESTAMP, offset BIGINT, deleted BOOLEAN"
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from platform_core.declare import Buckets, Days, Hours, Lookup, StreamingJob, Table
-from platform_core.declare.tables import PART
+from platform_core.names import PART
 from platform_core.stream.intake import admitted, clocked, observed, parsed
 from platform_core.stream.source import Source
 

@@ -35,7 +35,7 @@ class Marker:
 
 def encoded(rows: pa.Table, publish: Publish, duck: duckdb.DuckDBPyConnection) -> list[Message]:
     """Key and value of each row's record, in the order of the key; times as ISO 8601 in UTC with milliseconds."""
-    duck.register("out_", rows)
+    duck.register("out_", _without_zones(rows))
     try:
         key, value = _sql(publish.key, rows.schema), _sql(publish.value, rows.schema)
         found = duck.sql(f"SELECT encode({key}) AS k, encode({value}) AS v FROM out_ ORDER BY k").to_arrow_table()
@@ -54,8 +54,16 @@ def _sql(part: Text | Json, schema: pa.Schema) -> str:
 
 def _plain(name: str, kind: pa.DataType) -> str:
     if pa.types.is_timestamp(kind):
-        return f"""strftime("{name}" AT TIME ZONE 'UTC', '%Y-%m-%dT%H:%M:%S.%gZ')"""
+        return f"""strftime("{name}", '%Y-%m-%dT%H:%M:%S.%gZ')"""
     return f'"{name}"'
+
+
+def _without_zones(rows: pa.Table) -> pa.Table:
+    """Times are UTC here; DuckDB formats zoned ones only with an extension that it would have to download."""
+    plain = [
+        field.with_type(pa.timestamp("us")) if pa.types.is_timestamp(field.type) else field for field in rows.schema
+    ]
+    return rows.cast(pa.schema(plain))
 
 
 class TransactionalPublisher:

@@ -15,7 +15,7 @@ from platform_core.stream.guard import StopRequested
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery
 
 Process = Callable[["DataFrame", int], None]
 

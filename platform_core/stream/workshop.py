@@ -50,7 +50,7 @@ class Workshop:
         prove(self._checkpoint, self._output.applied(), committed, self._output.uri)
         spark = session(self._settings, str(self._release))
         self._held.callback(spark.stop)
-        duck = duckdb.connect(config={"TimeZone": "UTC", "threads": "2"})
+        duck = duckdb.connect(config={"threads": "2"})
         self._held.callback(duck.close)
         batches = self._batches(spark, duck, committed)
         source = KafkaStream(spark, self._settings, self._job, self._release)

@@ -8,13 +8,12 @@ from __future__ import annotations
 from functools import cached_property
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction, write_deltalake
 from deltalake.exceptions import CommitFailedError, TableNotFoundError
 from deltalake.table import TableMerger
 
 from platform_core.control.position import Position
-from platform_core.declare.tables import PART
+from platform_core.names import PART
 from platform_core.errors import BatchFailed, Permanent
 from platform_core.tables.schema import arrow_schema
 
@@ -107,7 +106,7 @@ class Output:
         same = " AND ".join(f't."{name}" = s."{name}"' for name in names)
         if PART not in rows.column_names:
             return same
-        touched = ", ".join(f"'{part}'" for part in sorted(pc.unique(rows[PART]).to_pylist()))
+        touched = ", ".join(f"'{part}'" for part in sorted(rows[PART].unique().to_pylist()))
         return f'{same} AND t."{PART}" IN ({touched})'  # literals, so that other parts' files are not even listed
 
     def _refuse_unkeyed(self, rows: pa.Table) -> None:

@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from platform_core.declare import Table
 from platform_core.declare.schemas import Column
-from platform_core.declare.tables import PART
+from platform_core.names import PART
 from platform_core.errors import DeclarationError
 
 _T = exp.DataType.Type

@@ -9,6 +9,7 @@ import pytest
 
 from platform_core.control.store import ControlStore
 from platform_core.names import ReleaseId
+from platform_core.settings import ROOT
 from tests.conftest import Database
 
 _numbers = itertools.count(1)
@@ -31,3 +32,9 @@ def store(migrated: ControlStore) -> ControlStore:
 def release() -> ReleaseId:
     """One that no other test has seen."""
     return ReleaseId(f"job_{next(_numbers)}", 1)
+
+
+@pytest.fixture
+def environment(postgres: Database) -> dict[str, str]:
+    """For processes that work on the same control store."""
+    return {**postgres.settings.child_environment(), "PYTHONPATH": str(ROOT)}
