@@ -106,7 +106,8 @@ class Broker:
 
         topic: Any = ConfigResource.Type.TOPIC
         resources = [ConfigResource(topic, name) for name in names]
-        asked = self._ask(lambda: self._admin.describe_configs(resources, request_timeout=self._seconds)) if names else {}
+        seconds = self._seconds
+        asked = self._ask(lambda: self._admin.describe_configs(resources, request_timeout=seconds)) if names else {}
         found = {one.name: self._result(f, f"read the settings of topic {one.name!r}") for one, f in asked.items()}
         return {topic: {name: entry.value for name, entry in entries.items()} for topic, entries in found.items()}
 
@@ -115,7 +116,7 @@ class Broker:
         while missing := sorted(set(names) - set(self.topics(names))):
             if time.monotonic() > deadline:
                 raise ServiceUnavailable(
-                    f"Kafka at {self._where} created {', '.join(missing)} and does not show it after {self._seconds:.0f} s.",
+                    f"Kafka at {self._where} created {', '.join(missing)}, not shown after {self._seconds:.0f} s.",
                     remedy="Look at the broker's log, then run the command again.",
                 )
             time.sleep(0.1)
