@@ -1,0 +1,27 @@
+"""What a bounded read gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Source:
+    """Which table was read: its live release, at this version of its Delta log."""
+
+    release: str
+    version: int
+
+
+@dataclass(frozen=True)
+class Answer:
+    columns: tuple[str, ...]
+    types: tuple[str, ...]
+    rows: list[tuple[Any, ...]]
+    truncated: bool  # there were more rows than were asked for
+    sources: Mapping[str, Source]
+
+    def records(self) -> list[dict[str, Any]]:
+        return [dict(zip(self.columns, row, strict=True)) for row in self.rows]

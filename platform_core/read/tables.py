@@ -1,0 +1,111 @@
+"""The live tables as Arrow, pandas and Spark read them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from platform_core.control import aliases
+from platform_core.control.position import Position
+from platform_core.control.store import ControlStore
+from platform_core.errors import ServiceUnavailable, UsageError
+from platform_core.names import PART, ReleaseId
+from platform_core.settings import Settings
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    from deltalake import DeltaTable
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass(frozen=True)
+class LiveTable:
+    """A table's live release, pinned to the version that was the newest when it was first read."""
+
+    name: str
+    release: ReleaseId
+    uri: str
+
+    @cached_property
+    def delta(self) -> DeltaTable:
+        from deltalake import DeltaTable
+        from deltalake.exceptions import TableNotFoundError
+
+        try:
+            return DeltaTable(self.uri)
+        except TableNotFoundError as error:
+            raise ServiceUnavailable(
+                f"Table {self.name!r}: its live release {self.release} has written nothing yet to {self.uri}.",
+                remedy=f"See `weir status {self.release.job}`; read again once it runs.",
+            ) from error
+
+    @property
+    def version(self) -> int:
+        return self.delta.version()
+
+    @property
+    def columns(self) -> list[str]:
+        return [field.name for field in self.delta.schema().fields if field.name != PART]
+
+    def arrow(self, columns: Sequence[str] | None = None, filter: pc.Expression | None = None) -> pa.Table:
+        """The rows for which `filter` holds, an expression such as `pc.field("ticker") == "MMM"`."""
+        chosen = self.columns if columns is None else self._known(columns)
+        return self.delta.to_pyarrow_dataset().to_table(columns=chosen, filter=filter)
+
+    def pandas(self, columns: Sequence[str] | None = None, filter: pc.Expression | None = None) -> pd.DataFrame:
+        return self.arrow(columns, filter).to_pandas()
+
+    def spark(self, session: SparkSession) -> DataFrame:
+        return session.read.format("delta").option("versionAsOf", self.version).load(self.uri).drop(PART)
+
+    def position(self) -> Position | None:
+        """Where its release stood when it wrote this version; None before its first batch."""
+        for commit in self.delta.history(50):  # commits of maintenance carry none
+            if "userMetadata" in commit:
+                return Position.from_json(commit["userMetadata"])
+        return None
+
+    def _known(self, columns: Sequence[str]) -> list[str]:
+        for name in columns:
+            if name not in self.columns:
+                raise UsageError(
+                    f"Table {self.name!r} has no column {name!r}.", remedy=f"Choose from {', '.join(self.columns)}."
+                )
+        return list(columns)
+
+
+class Tables(Mapping[str, LiveTable]):
+    """All live tables as of one moment."""
+
+    def __init__(self, tables: Mapping[str, LiveTable]) -> None:
+        self._tables = tables
+
+    def table(self, name: str) -> LiveTable:
+        if name not in self._tables:
+            known = ", ".join(sorted(self._tables)) or "none yet; start a job with `weir start`"
+            raise UsageError(f"There is no table {name!r}.", remedy=f"Tables: {known}.")
+        return self._tables[name]
+
+    def __getitem__(self, name: str) -> LiveTable:
+        return self._tables[name]
+
+    def __iter__(self) -> Any:
+        return iter(self._tables)
+
+    def __len__(self) -> int:
+        return len(self._tables)
+
+
+def open_tables(settings: Settings, store: ControlStore | None = None) -> Tables:
+    """Resolves the aliases in one transaction; `store` saves a connection where there is one already."""
+    opened = store or ControlStore.open(settings)
+    try:
+        found = aliases.all(opened).values()
+    finally:
+        if store is None:
+            opened.close()
+    return Tables({one.table: LiveTable(one.table, one.release, settings.table_uri(one.release)) for one in found})
