@@ -122,7 +122,11 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    code = main(sys.argv[1:])
+    try:
+        code = main(sys.argv[1:])
+    except Exception:
+        logger.exception("driver broke")
+        code = 1
     logging.shutdown()
     # everything is given back by now; DuckDB prints pages about its bindings when the interpreter takes itself apart
     os._exit(code)

@@ -6,6 +6,7 @@ One thread renews the lease and reads what is wanted; the batch asks `gate()` be
 from __future__ import annotations
 
 import logging
+import signal
 import threading
 from collections.abc import Callable
 
@@ -90,6 +91,7 @@ class Guard:
             event(logger, "resumed: the lease holds again", release=self._release)
 
     def _keep(self) -> None:
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})  # the main thread's to take, see stream/session.py
         pause = max(self._seconds / 5, 0.2)
         while not self._ended.wait(timeout=min(pause, 1.0)):
             if self._lost is not None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import signal
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,7 +52,8 @@ def session(settings: Settings, app: str, **conf: str) -> SparkSession:
     builder = SparkSession.builder
     for key, value in {**session_conf(settings, app), **conf}.items():
         builder = builder.config(key, value)
-    spark = builder.getOrCreate()
+    with _deaf_children():
+        spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("WARN")
     return spark
 
@@ -57,6 +62,23 @@ def session_conf(settings: Settings, app: str) -> dict[str, str]:
     """The session as settings alone, for those who have it made by somebody else."""
     named = {"spark.master": settings.spark.master, "spark.app.name": app}
     return {**named, **SPARK_CONF, **_sized(settings), **settings.spark.conf}
+
+
+@contextmanager
+def _deaf_children() -> Generator[None]:
+    """Processes started inside ignore SIGTERM for good: a terminal, systemd or `timeout` sends it to the whole group, and
+    a JVM that takes itself apart fails the batch that the driver would finish. One for us that comes inside is delivered
+    at the end; the JVM ends with its driver, whose pipe it reads."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    former = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    handler = signal.signal(signal.SIGTERM, signal.SIG_IGN)  # blocked, it stays pending all the same
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, former)
 
 
 def _sized(settings: Settings) -> dict[str, str]:
