@@ -50,8 +50,8 @@ def shift(store: ControlStore, name: str, by: str) -> None:
     """What a lease looks like after Postgres's clock was set by `by`."""
     with store.transaction() as cursor:
         cursor.execute(
-            "update weir.leases set renewed_at = renewed_at - %(by)s::interval, expires_at = expires_at - %(by)s::interval "
-            "where name = %(name)s",
+            "update weir.leases set renewed_at = renewed_at - %(by)s::interval, "
+            "expires_at = expires_at - %(by)s::interval where name = %(name)s",
             {"by": by, "name": name},
         )
 

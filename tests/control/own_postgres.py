@@ -1,0 +1,47 @@
+"""A Postgres of the test's own, to be stopped, frozen, killed and started again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from platform_core.services import ports, postgres, process
+from platform_core.services.service import start
+from platform_core.settings import Settings, load
+
+
+@dataclass
+class OwnPostgres:
+    settings: Settings
+    child: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        self.child = start(postgres.server(self.settings))
+
+    def stop(self) -> None:
+        if self.child is not None:
+            self.child.send_signal(signal.SIGINT)
+            self.child.wait(20)
+        self.child = None
+
+    def signal_all(self, number: signal.Signals) -> None:
+        """To the server and all its processes."""
+        for member in process.members(self.child.pid if self.child else 0):
+            os.kill(member.pid, number)
+
+
+@contextmanager
+def own_postgres(home: Path, **environment: str) -> Generator[OwnPostgres]:
+    port = str(ports.free(1)[0])
+    server = OwnPostgres(load(environment={"WEIR_HOME": str(home), "WEIR_POSTGRES__PORT": port, **environment}))
+    server.start()
+    try:
+        yield server
+    finally:
+        server.signal_all(signal.SIGCONT)
+        server.stop()
