@@ -14,6 +14,7 @@ from confluent_kafka import Consumer, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from platform_core.control.owners import Owner
 from platform_core.services import kafka, ports, process
 from platform_core.services import postgres as postgres_service
 from platform_core.services.service import Service, start
@@ -108,12 +109,10 @@ def postgres(platform_settings: Settings) -> Iterator[Database]:
 
 def _running(service: Service) -> Iterator[None]:
     child = start(service)
-    proof = process.prove(child.pid)
     try:
         yield
     finally:
-        if proof is not None:
-            process.stop(proof, service.stop_with, service.stop_seconds, child.poll)
+        process.stop(Owner.of(child.pid), service.stop_with, service.stop_seconds, child.poll)
 
 
 @pytest.fixture(scope="session")

@@ -7,14 +7,13 @@ formats keep the values that failed, and those may be personal.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
-from platform_core.control import aliases, positions
+from platform_core.control import aliases
 from platform_core.declare import Expect, Suite
-from platform_core.errors import UsageError
 from platform_core.orchestrate.keys import table_key
 from platform_core.orchestrate.platform import Platform
 
@@ -76,14 +75,11 @@ def newest_rows(platform: Platform, suite: Suite) -> tuple["pd.DataFrame", str]:
 
     from platform_core.read import open_tables
 
-    alias = aliases.live(platform.store, suite.table)
-    if alias is None:
-        raise UsageError(f"{suite.table} has no live release.", remedy="Start its job; there are no rows to check.")
-    newest = positions.latest(platform.store, alias.release)
-    watermark = datetime.fromtimestamp(newest[0].watermark_ms / 1000 if newest else 0, UTC)
-    since = max(watermark - suite.reaches_back, datetime.fromtimestamp(0, UTC))
-    table = open_tables(platform.settings).table(suite.table)
-    return table.pandas(filter=pc.field(suite.newest_by) >= since), str(alias.release)
+    table = open_tables(platform.settings, platform.store).table(suite.table)
+    position = table.position()
+    watermark = timedelta(milliseconds=position.watermark_ms if position else 0)
+    since = datetime.fromtimestamp(0, UTC) + max(watermark - suite.reaches_back, timedelta())
+    return table.pandas(filter=pc.field(suite.newest_by) >= since), str(table.release)
 
 
 def validate(rows: "pd.DataFrame", expectations: tuple[Expect, ...]) -> list[Finding]:

@@ -75,7 +75,7 @@ def broker(settings: Settings) -> Service:
     return Service(
         name="kafka",
         command=(*_java(settings, *memory), "kafka.Kafka", str(config)),
-        environment=settings.child_environment(),
+        environment=settings.child_environment,
         log=settings.logs / "kafka.log",
         cwd=settings.home,
         prepare=lambda: _prepare(settings),

@@ -41,7 +41,7 @@ def server(settings: Settings) -> Service:
     return Service(
         name="postgres",
         command=(*_as_user(), str(_binary("postgres")), "-D", str(data), "-p", str(settings.postgres.port)),
-        environment=settings.child_environment(),
+        environment=settings.child_environment,
         log=settings.logs / "postgres.log",
         cwd=settings.home,
         prepare=lambda: _prepare(settings, data),

@@ -5,9 +5,10 @@ from __future__ import annotations
 import signal
 import subprocess
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
+from platform_core.control.owners import Owner
 from platform_core.errors import ServiceUnavailable
 from platform_core.services import process
 from platform_core.services.ports import require_free
@@ -26,7 +27,7 @@ class Service:
     log: Path
     cwd: Path
     ready: Callable[[], bool]
-    environment: Mapping[str, str] = field(default_factory=lambda: dict[str, str]())
+    environment: Callable[[], Mapping[str, str]]  # asked at each start: the first start makes the password
     prepare: Callable[[], None] = _nothing
     settle: Callable[[], None] = _nothing
     ports: tuple[int, ...] = ()
@@ -38,29 +39,32 @@ class Service:
     memory_mb: int = 1024  # of all its processes together; above it the keeper restarts the service
 
 
-def begin(service: Service) -> subprocess.Popen[bytes]:
+def begin(service: Service, marks: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
     """Starts it, and does not wait."""
     require_free(service.name, service.ports, service.port_setting)
     service.prepare()
-    return process.spawn(service.command, service.environment, service.log, service.cwd)
+    return process.spawn(service.command, {**service.environment(), **(marks or {})}, service.log, service.cwd)
 
 
 def start(service: Service) -> subprocess.Popen[bytes]:
     """Starts it and waits until it is ready."""
     child = begin(service)
-    if not process.until(lambda: child.poll() is not None or service.ready(), service.ready_seconds):
-        process.stop(process.Proof(child.pid, process.started(child.pid) or 0.0), service.stop_with, 5, child.poll)
-        raise ServiceUnavailable(
-            f"{service.name} was not ready after {service.ready_seconds:.0f} s.{tail(service.log)}",
-            remedy=f"Read {service.log}.",
-        )
-    if child.poll() is not None:
-        raise ServiceUnavailable(
-            f"{service.name} ended at its start with code {child.returncode}.{tail(service.log)}",
-            remedy=f"Read {service.log}.",
-        )
-    service.settle()
+    try:
+        await_ready(service, lambda: child.poll() is None)
+    except ServiceUnavailable:
+        process.stop(Owner.of(child.pid), service.stop_with, 5, child.poll)
+        raise
     return child
+
+
+def await_ready(service: Service, lives: Callable[[], bool]) -> None:
+    """Until it can be used; raises with the last words of its log when it ends before, or takes too long."""
+    in_time = process.until(lambda: not lives() or service.ready(), service.ready_seconds)
+    if in_time and lives():
+        service.settle()
+        return
+    fate = "ended at its start" if not lives() else f"was not ready after {service.ready_seconds:.0f} s"
+    raise ServiceUnavailable(f"{service.name} {fate}.{tail(service.log)}", remedy=f"Read {service.log}.")
 
 
 def tail(log: Path, lines: int = 3) -> str:

@@ -84,7 +84,8 @@ def _lookup_records(raw: DataFrame, name: str, part: Lookup) -> DataFrame:
         F.col("key").cast("string").alias("key"),
         F.col("event_time").alias("at"),
         F.col("offset"),
-        F.col("value").isNull().alias("deleted"),
+        # a nullable boolean: Arrow refuses a null struct whose field may not be null
+        F.when(F.col("value").isNull(), True).when(F.col("value").isNotNull(), False).alias("deleted"),
         *(F.col(f"v.{column}").alias(column) for column in part.takes),
     )
     return read.select(record.alias(lookup_column(name)))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from platform_core.declare import StreamingJob
 from platform_core.declare.durations import duration
-from platform_core.errors import BatchFailed
+from platform_core.errors import BatchFailed, WeirError
 from platform_core.stream.guard import StopRequested
 
 if TYPE_CHECKING:
@@ -69,8 +69,13 @@ class ReleaseQuery:
             raise
 
     def _raise(self) -> None:
-        if self.failure is not None and not isinstance(self.failure, StopRequested):
+        if isinstance(self.failure, WeirError):
             raise self.failure
+        if self.failure is not None and not isinstance(self.failure, StopRequested):
+            raise BatchFailed(
+                f"{self._job.name}: a batch failed with {type(self.failure).__name__}: {first_line(self.failure)}",
+                remedy="See the driver's log; it is tried again.",
+            ) from self.failure
         error = self.query.exception()
         if error is not None and self.failure is None:
             raise BatchFailed(

@@ -66,9 +66,11 @@ def session_conf(settings: Settings, app: str) -> dict[str, str]:
 
 @contextmanager
 def _deaf_children() -> Generator[None]:
-    """Processes started inside ignore SIGTERM for good: a terminal, systemd or `timeout` sends it to the whole group, and
-    a JVM that takes itself apart fails the batch that the driver would finish. One for us that comes inside is delivered
-    at the end; the JVM ends with its driver, whose pipe it reads."""
+    """Processes started inside ignore SIGTERM for good.
+
+    systemd or `timeout` sends it to the whole group, and a JVM that takes itself apart fails the batch that the driver
+    would finish. One for us that comes meanwhile is delivered at the end; the JVM ends when its driver's pipe closes.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
