@@ -52,7 +52,6 @@ def daily_job(table: DailyTable) -> "dg.UnresolvedAssetJobDefinition":
     return dg.define_asset_job(
         f"compute_{table.name}_days",
         selection=[table_key(table.name)],
-        partitions_def=days_of(table),
         description=f"Computes days of {table.name} anew. Choose one day, or a range for a backfill.",
     )
 
