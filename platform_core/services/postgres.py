@@ -46,7 +46,7 @@ def server(settings: Settings) -> Service:
         cwd=settings.home,
         prepare=lambda: _prepare(settings, data),
         ready=lambda: reachable(settings),
-        settle=lambda: _create_databases(settings),
+        settle=lambda: create_databases(settings),
         ports=(settings.postgres.port,),
         port_setting="WEIR_POSTGRES__PORT",
         stop_with=signal.SIGINT,  # "fast": closes the sessions, writes a checkpoint
@@ -142,7 +142,7 @@ def connect(settings: Settings, database: str = "") -> psycopg.Connection:
     )
 
 
-def _create_databases(settings: Settings) -> None:
+def create_databases(settings: Settings) -> None:
     with connect(settings, "postgres") as link:
         there = {row[0] for row in link.execute("select datname from pg_database").fetchall()}
         for name in sorted({settings.postgres.database, *DATABASES} - there):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import time
@@ -29,18 +28,6 @@ def spawn(command: Sequence[str], env: Mapping[str, str], log: Path, cwd: Path) 
         )
 
 
-def members(session: int) -> list[psutil.Process]:
-    """Every living process of a session: a service and what it started."""
-    return [one for one in psutil.process_iter() if _session(one.pid) == session and Owner.of(one.pid).running]
-
-
-def _session(pid: int) -> int | None:
-    try:
-        return os.getsid(pid)
-    except OSError:
-        return None
-
-
 def until(condition: Callable[[], bool], seconds: float, pause: float = 0.05) -> bool:
     """Whether the condition came true in time."""
     deadline = time.monotonic() + seconds
@@ -52,23 +39,23 @@ def until(condition: Callable[[], bool], seconds: float, pause: float = 0.05) ->
 
 
 def stop(owner: Owner, how: signal.Signals, seconds: float, reap: Callable[[], object] = lambda: None) -> bool:
-    """Asks it to end, kills it with its session when it does not; whether it went by itself."""
+    """Asks it to end, kills it when it does not; whether it went by itself."""
 
     def gone() -> bool:
         reap()
         return not owner.running
 
-    session = members(owner.pid)
     owner.signal(how)
     by_itself = until(gone, seconds)
-    kill({*session, *members(owner.pid)})
+    owner.signal(signal.SIGKILL)
     until(gone, 5)
     return by_itself
 
 
-def kill(those: Iterable[psutil.Process]) -> None:
-    for one in those:
-        try:
-            one.kill()  # psutil compares the beginning first, so that nobody else's process is hit
-        except psutil.Error:
-            continue
+def end(those: Iterable[psutil.Process], seconds: float) -> None:
+    """The same for processes that somebody else started."""
+    owners = [Owner.of(one.pid) for one in those]
+    for how, patience in ((signal.SIGTERM, seconds), (signal.SIGKILL, 5.0)):
+        for owner in owners:
+            owner.signal(how)
+        until(lambda: not any(owner.running for owner in owners), patience)

@@ -125,7 +125,7 @@ class Batches:
         if self.sinks.waiting is not None:
             rows = self.sinks.waiting.released(rows, self.clock_ms, batch)
         for table in self.sinks.lookups.values():
-            rows = table.joined(rows, [column.name for column in self.job.output.columns])
+            rows = table.joined(rows, self.sinks.output.columns)
         return self._newest_a_key(rows)
 
     def _newest_a_key(self, rows: pa.Table) -> pa.Table:

@@ -20,7 +20,7 @@ from platform_core.declare import Lookup, Table
 from platform_core.declare.schemas import columns
 from platform_core.stream.plan import lookup_column
 from platform_core.tables.delta import Output
-from platform_core.tables.schema import arrow_schema, delta_schema
+from platform_core.tables.schema import arrow_schema, delta_schema, table_schema
 
 pc: Any = pyarrow.compute  # its functions are made at import, where no type checker sees them
 _FACTS = "key STRING, at TIMESTAMP, offset BIGINT, deleted BOOLEAN"
@@ -99,7 +99,7 @@ class Waiting:
     def __init__(self, folder: Path, table: Table, lookups: Mapping[str, Lookup]) -> None:
         self._lookups = [part for part in lookups.values() if part.waits]
         taken = {name for part in lookups.values() for name in part.takes}
-        self._arrow = arrow_schema(delta_schema(column for column in table.columns if column.name not in taken))
+        self._arrow = arrow_schema(table_schema(table, without=taken))
         self._folder = folder
 
     def released(self, rows: pa.Table, clock_ms: int, batch: int) -> pa.Table:

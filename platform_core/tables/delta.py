@@ -48,6 +48,10 @@ class Output:
                 configuration=PROPERTIES,
             )
 
+    @property
+    def columns(self) -> list[str]:
+        return list(self._arrow.names)
+
     def applied(self) -> int:
         """The newest batch of this writer that the table holds, -1 without."""
         self.table.update_incremental()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import pyarrow as pa
@@ -43,8 +43,10 @@ def delta_schema(columns: Iterable[Column], *more: tuple[str, str]) -> Schema:
     return Schema.from_json(json.dumps({"type": "struct", "fields": fields}))
 
 
-def table_schema(table: Table) -> Schema:
-    return delta_schema(table.columns, *([(PART, "string")] if table.layout else []))
+def table_schema(table: Table, without: Collection[str] = ()) -> Schema:
+    """The table as it is stored: its columns, and the part that keeps its files apart."""
+    columns = [column for column in table.columns if column.name not in without]
+    return delta_schema(columns, *([(PART, "string")] if table.layout else []))
 
 
 def arrow_schema(schema: Schema) -> pa.Schema:
