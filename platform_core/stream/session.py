@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from platform_core.errors import SetupError
+from platform_core.errors import SettingsError, SetupError
 from platform_core.settings import Settings, use_bundled_java
 
 if TYPE_CHECKING:
@@ -61,6 +61,12 @@ def session(settings: Settings, app: str, **conf: str) -> SparkSession:
 def session_conf(settings: Settings, app: str) -> dict[str, str]:
     """The session as settings alone, for those who have it made by somebody else."""
     named = {"spark.master": settings.spark.master, "spark.app.name": app}
+    tokens = [key for key in settings.spark.conf if key.startswith("spark.kafka.clusters.")]
+    if tokens:
+        raise SettingsError(
+            f"spark.conf: {tokens[0]} asks for Kafka delegation tokens, which the token provider at hand cannot get.",
+            remedy="Use TLS or SCRAM in kafka.client and kafka.spark; infra/decisions/0005 says why.",
+        )
     return {**named, **SPARK_CONF, **_sized(settings), **settings.spark.conf}
 
 
