@@ -73,9 +73,6 @@ class Supervision(Section):
 
 class Batches(Section):
     max_records: int = Field(default=200_000, description="the most records that one batch takes from the event topics")
-    collect_limit: int = Field(
-        default=1_000_000, description="batches with more records are written by Spark, not collected"
-    )
 
 
 class Settings(Section):

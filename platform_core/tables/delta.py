@@ -13,8 +13,8 @@ from deltalake.exceptions import CommitFailedError, TableNotFoundError
 from deltalake.table import TableMerger
 
 from platform_core.control.position import Position
-from platform_core.names import PART
 from platform_core.errors import BatchFailed, Permanent
+from platform_core.names import PART
 from platform_core.tables.schema import arrow_schema
 
 PROPERTIES = {

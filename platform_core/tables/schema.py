@@ -12,8 +12,8 @@ from sqlglot import exp
 
 from platform_core.declare import Table
 from platform_core.declare.schemas import Column
-from platform_core.names import PART
 from platform_core.errors import DeclarationError
+from platform_core.names import PART
 
 _T = exp.DataType.Type
 _PLAIN = {
