@@ -1,0 +1,155 @@
+"""Dagster: a code server, the web page and the daemon, with their storage in Postgres.
+
+Three processes instead of `dg dev`, whose clean stop takes 35-40 s and which nobody restarts piece by piece. Web page
+and daemon share the one code server, so the code is loaded once.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import yaml
+
+from platform_core.services import ports, postgres
+from platform_core.services.service import Service
+from platform_core.settings import Settings
+
+MODULE, LOCATION = "infra.definitions", "weir"  # as workspace.yaml names them: sensors remember their location's name
+PASSWORD = "WEIR_DAGSTER_PASSWORD"  # by name, as Dagster shows its configuration in process lists
+
+
+def servers(settings: Settings) -> tuple[Service, ...]:
+    return (code_server(settings), web_page(settings), daemon(settings))
+
+
+def code_server(settings: Settings) -> Service:
+    port = settings.dagster.port + 1
+    words = ("code-server", "start", "-m", MODULE, "-p", str(port), "-h", "127.0.0.1", "--location-name", LOCATION)
+    return _service(
+        settings,
+        "dagster-code",
+        ("dagster", *words),
+        ready=lambda: ports.answers(port),
+        ports=(port,),
+        memory_mb=4000,  # with the runs that it launches
+    )
+
+
+def web_page(settings: Settings) -> Service:
+    port = settings.dagster.port
+    words = ("-h", "127.0.0.1", "-p", str(port), "-w", str(_home(settings) / "workspace.yaml"))
+    return _service(
+        settings,
+        "dagster-web",
+        ("dagster_webserver", *words),
+        ready=lambda: answers(settings),
+        ports=(port,),
+        needs=("dagster-code",),
+    )
+
+
+def daemon(settings: Settings) -> Service:
+    words = ("run", "-w", str(_home(settings) / "workspace.yaml"))
+    return _service(
+        settings,
+        "dagster-daemon",
+        ("dagster._daemon", *words),
+        ready=lambda: _beats(settings),
+        needs=("dagster-code", "dagster-web"),  # they would create the same tables at the same moment
+    )
+
+
+def _service(
+    settings: Settings, name: str, module: tuple[str, ...], needs: tuple[str, ...] = (), **rest: Any
+) -> Service:
+    return Service(
+        name=name,
+        command=(sys.executable, "-m", *module),
+        environment=lambda: _environment(settings),
+        prepare=lambda: _configure(settings),
+        needs=("postgres", *needs),
+        log=settings.logs / f"{name}.log",
+        cwd=settings.home,
+        port_setting="WEIR_DAGSTER__PORT",
+        ready_seconds=120.0,
+        stop_seconds=15.0,
+        **rest,
+    )
+
+
+def _home(settings: Settings) -> Path:
+    return settings.home / "dagster"
+
+
+def _environment(settings: Settings) -> dict[str, str]:
+    env = settings.child_environment()
+    env["DAGSTER_HOME"] = str(_home(settings))
+    env["PYTHONPATH"] = str(settings.root)
+    env["MALLOC_ARENA_MAX"] = "2"  # glibc keeps an arena a thread: a third less memory
+    env[PASSWORD] = settings.password()
+    return env
+
+
+def _configure(settings: Settings) -> None:
+    _home(settings).mkdir(parents=True, exist_ok=True)
+    _write(_home(settings) / "dagster.yaml", instance(settings))
+    _write(_home(settings) / "workspace.yaml", workspace(settings))
+
+
+def _write(path: Path, content: dict[str, Any]) -> None:
+    fresh = path.with_suffix(".new")
+    fresh.write_text(yaml.safe_dump(content, sort_keys=False))
+    fresh.replace(path)
+
+
+def workspace(settings: Settings) -> dict[str, Any]:
+    server = {"host": "127.0.0.1", "port": settings.dagster.port + 1, "location_name": LOCATION}
+    return {"load_from": [{"grpc_server": server}]}
+
+
+def instance(settings: Settings) -> dict[str, Any]:
+    where = settings.postgres
+    database = {"hostname": where.host, "port": where.port, "username": where.user, "password": {"env": PASSWORD}}
+    return {
+        "storage": {"postgres": {"postgres_db": {**database, "db_name": "dagster"}}},
+        "telemetry": {"enabled": False},
+        "nux": {"enabled": False},
+        "sensors": {"use_threads": True, "num_workers": 4},  # else one slow sensor holds up the others
+        "schedules": {"use_threads": True, "num_workers": 2},
+        # Control jobs are short and must not wait behind a backfill; batch sessions take turns in their pool.
+        "concurrency": {"runs": {"max_concurrent_runs": 4}, "pools": {"default_limit": 1, "granularity": "run"}},
+        "run_monitoring": {"enabled": True, "start_timeout_seconds": 180, "cancel_timeout_seconds": 60},
+        "retention": {
+            "sensor": {"purge_after_days": {"skipped": 1, "success": 7, "failure": 30}},
+            "schedule": {"purge_after_days": {"skipped": 1, "success": 30, "failure": 30}},
+        },
+    }
+
+
+def answers(settings: Settings) -> bool:
+    return ports.answers(settings.dagster.port) and _ask(settings, "/server_info") is not None
+
+
+def _ask(settings: Settings, path: str) -> Any:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{settings.dagster.port}{path}", timeout=5) as reply:
+            return json.load(reply)
+    except (OSError, ValueError):
+        return None
+
+
+def _beats(settings: Settings) -> bool:
+    query = (
+        "select count(*) from daemon_heartbeats where timestamp > (now() at time zone 'utc') - interval '60 seconds'"
+    )
+    try:
+        with postgres.connect(settings, "dagster") as link:
+            row = link.execute(query).fetchone()
+    except psycopg.Error:  # not there yet, or its tables are not
+        return False
+    return row is not None and row[0] > 0
