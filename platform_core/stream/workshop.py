@@ -14,7 +14,7 @@ from platform_core.control.store import ControlStore
 from platform_core.declare import StreamingJob
 from platform_core.names import ReleaseId
 from platform_core.settings import Settings
-from platform_core.stream.batches import Batches, Sinks
+from platform_core.stream.batches import Batches, Outcome, Sinks
 from platform_core.stream.checkpoint import Checkpoint, prove
 from platform_core.stream.guard import Guard
 from platform_core.stream.intake import admitted, parsed
@@ -28,6 +28,7 @@ from platform_core.stream.reports import Ends, Reports
 from platform_core.stream.session import session
 from platform_core.stream.source import KafkaStream, event_topics, records_in
 from platform_core.tables.delta import Output
+from platform_core.tables.maintenance import Upkeep
 from platform_core.tables.schema import table_schema
 
 if TYPE_CHECKING:
@@ -65,6 +66,12 @@ class Workshop:
     def _batches(self, spark: SparkSession, duck: duckdb.DuckDBPyConnection, committed: Position | None) -> Batches:
         ends = Ends(Broker(self._settings))
         self._held.callback(ends.close)
+        reports, upkeep = Reports(self._store, lambda: self._guard.lease, ends), Upkeep(self._output)
+
+        def after(outcome: Outcome) -> None:
+            reports.tell(outcome)
+            upkeep.after_batch()
+
         return Batches(
             job=self._job,
             release=str(self._release),
@@ -75,7 +82,7 @@ class Workshop:
             begin=self._guard.begin,
             may_write=self._guard.write,
             recount=self._recount(spark),
-            report=Reports(self._store, lambda: self._guard.lease, ends).tell,
+            report=after,
             clock_ms=committed.newest_ms if committed else 0,
         )
 

@@ -1,0 +1,44 @@
+"""Keeping a table small on disk: its little files merged, its dead ones removed.
+
+The table's one writer does it, between batches: so it conflicts with no merge, and needs no lock.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+
+from deltalake.exceptions import DeltaError
+
+from platform_core.tables.delta import Output
+from platform_core.telemetry import event
+
+logger = logging.getLogger(__name__)
+TARGET_BYTES = 32 * 1024 * 1024
+KEPT_HOURS = 2  # how long a version can be read by time travel after its files were replaced
+
+
+class Upkeep:
+    """At most once every `every` seconds; a failure costs space, not data, and is told and tried again."""
+
+    def __init__(self, output: Output, every: float = 600.0) -> None:
+        self._output, self._every = output, every
+        self._next = time.monotonic() + every
+
+    def after_batch(self) -> None:
+        if time.monotonic() < self._next:
+            return
+        try:
+            merged, removed = self.run()
+            event(logger, "table tidied", table=self._output.uri, files_merged=merged, files_removed=removed)
+        except DeltaError as error:
+            event(logger, "table not tidied", level=logging.WARNING, table=self._output.uri, error=error)
+        self._next = time.monotonic() + self._every
+
+    def run(self) -> tuple[int, int]:
+        """How many files were merged into larger ones, and how many dead ones removed."""
+        table = self._output.table
+        table.update_incremental()
+        told = table.optimize.compact(target_size=TARGET_BYTES)
+        removed = table.vacuum(retention_hours=KEPT_HOURS, dry_run=False, enforce_retention_duration=False)
+        return int(told["numFilesRemoved"]), len(removed)
