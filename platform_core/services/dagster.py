@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+import urllib.parse
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -141,6 +142,19 @@ def _ask(settings: Settings, path: str) -> Any:
             return json.load(reply)
     except (OSError, ValueError):
         return None
+
+
+def location_trouble(settings: Settings) -> str:
+    """Why the code location does not load; empty when it does."""
+    query = "{workspaceOrError{... on Workspace{locationEntries{locationOrLoadError{... on PythonError{message}}}}}}"
+    told = _ask(settings, "/graphql?query=" + urllib.parse.quote(query))
+    try:
+        entries = told["data"]["workspaceOrError"]["locationEntries"]
+    except (KeyError, TypeError):
+        return "the web page does not say"
+    return "; ".join(
+        one["locationOrLoadError"]["message"] for one in entries if one["locationOrLoadError"].get("message")
+    )
 
 
 def _beats(settings: Settings) -> bool:

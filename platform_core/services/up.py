@@ -21,14 +21,14 @@ HOPELESS = 3  # failures in a row after which `up` reports instead of waiting
 ROOM_MB = 1000
 
 
-def up(settings: Settings, console: Console) -> None:
-    """Returns when everything is ready; raises with the service, the cause and its log otherwise."""
+def up(settings: Settings, console: Console, only: frozenset[str] = frozenset()) -> None:
+    """Starts everything. Returns when all, or those named, are ready; raises with service, cause and log otherwise."""
     services = managed(settings)
     if not state.read(settings.home).kept:
         examine(settings, services)
         _start_keeper(settings)
     _prepare_external(settings)
-    _wait(settings, services, console)
+    _wait(settings, {one.name for one in services if not only or one.name in only}, console)
 
 
 def examine(settings: Settings, services: list[Service]) -> None:
@@ -80,16 +80,16 @@ def where(settings: Settings, name: str) -> str:
     return settings.kafka.servers if name == "kafka" else f"{settings.postgres.host}:{settings.postgres.port}"
 
 
-def _wait(settings: Settings, services: list[Service], console: Console) -> None:
+def _wait(settings: Settings, wanted: set[str], console: Console) -> None:
     began, told = time.monotonic(), dict[str, str]()
     while True:
         board = state.read(settings.home)
         for one in board.services:
-            if told.get(one.name) != one.phase:
+            if told.get(one.name) != one.phase and one.name in wanted:
                 told[one.name] = one.phase
                 console.print(_line(one, time.monotonic() - began), highlight=False, markup=False, soft_wrap=True)
         _despair(board, time.monotonic() - began)
-        if all(told.get(service.name) == "ready" for service in services):
+        if all(told.get(name) == "ready" for name in wanted):
             return
         time.sleep(0.1)
 
