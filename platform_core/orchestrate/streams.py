@@ -109,7 +109,7 @@ def _of_table(
         return []
     told[name] = Told(release.name, release.position, now)
     numbers = facts.table_facts(release, sightings.behind(release, platform.reads(name), broker))
-    return [dg.AssetMaterialization(table_key(job.output.name), metadata=numbers, tags={"release": release.name})]
+    return [dg.AssetMaterialization(table_key(job.output.name), metadata=numbers)]
 
 
 def _of_release(name: str, release: sightings.Release, told: dict[str, Told], now: float) -> list[Event]:
