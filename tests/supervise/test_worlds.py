@@ -1,0 +1,90 @@
+"""Whatever happens, in whatever order: never a second driver, and in the end what is wanted."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from platform_core.supervise.decide import Ending
+from tests.supervise.world import World
+
+CODES = st.sampled_from([0, 1, 75, -9, -15])
+
+
+class Fate(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.world = World()
+
+    @rule(seconds=st.integers(1, 90))
+    def time_passes(self, seconds: int) -> None:
+        for _ in range(seconds):
+            self.world.tick()
+
+    @rule(state=st.sampled_from(["run", "run", "stop", "pause"]))
+    def someone_wants(self, state: str) -> None:
+        self.world.want("run" if state == "run" else "stop" if state == "stop" else "pause")
+
+    @precondition(lambda self: self.world.wanted is not None)
+    @rule()
+    def someone_restarts_it(self) -> None:
+        self.world.want("run", again=True)
+
+    @precondition(lambda self: self.world.processes)
+    @rule(data=st.data(), code=CODES, seen=st.booleans())
+    def a_driver_ends(self, data: st.DataObject, code: int, seen: bool) -> None:
+        self.world.end(data.draw(st.sampled_from(list(self.world.processes))), Ending.exited(code), seen)
+
+    @precondition(lambda self: self.world.processes)
+    @rule(data=st.data(), frozen=st.booleans())
+    def a_driver_is_stopped_or_wakes(self, data: st.DataObject, frozen: bool) -> None:
+        self.world.processes[data.draw(st.sampled_from(list(self.world.processes)))].frozen = frozen
+
+    @precondition(lambda self: self.world.processes)
+    @rule(data=st.data())
+    def a_driver_no_longer_listens(self, data: st.DataObject) -> None:
+        self.world.processes[data.draw(st.sampled_from(list(self.world.processes)))].stubborn = True
+
+    @rule()
+    def someone_runs_it_by_hand(self) -> None:
+        self.world.run_by_hand()
+
+    @rule(orphan_in=st.none() | st.integers(0, 10))
+    def the_supervisor_is_killed(self, orphan_in: int | None) -> None:
+        self.world.supervisor_dies(orphan_in)
+
+    @rule(seconds=st.integers(1, 120))
+    def the_store_goes_away(self, seconds: int) -> None:
+        self.world.away = seconds
+
+    @rule(hours=st.sampled_from([-1, 1]))
+    def the_clock_is_set(self, hours: int) -> None:
+        self.world.now += timedelta(hours=hours)
+
+    @invariant()
+    def one_at_most_holds_the_lease(self) -> None:
+        assert len(self.world.at_work()) <= 1
+
+    def teardown(self) -> None:
+        """From wherever it got: left in peace, it becomes what is wanted."""
+        world = self.world
+        if world.given_up:
+            world.want("run")
+        for _ in range(600):
+            world.tick()
+        if world.wanted is None:
+            return
+        if world.wanted.state != "run":
+            assert world.case().seen.living == frozenset()
+            assert world.row is None or world.row.state in ("stopped", "failed")
+            return
+        assert len(world.at_work()) == 1
+        assert world.row is not None
+        assert (world.row.state, world.row.failures) == ("running", 0)
+
+
+TestFate = Fate.TestCase
+TestFate.settings = settings(max_examples=100, stateful_step_count=25, deadline=None)
