@@ -20,7 +20,6 @@ from platform_core.stream.lookups import LookupTable, Waiting, split
 from platform_core.stream.measures import Measures, measured
 from platform_core.stream.publish import Message, encoded
 from platform_core.stream.rejects import Limit, Rejects
-from platform_core.tables.delta import Output
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -34,6 +33,14 @@ class Positions(Protocol):
     def late_before_ms(self, batch: int) -> int: ...
 
     def planned_at_ms(self, batch: int) -> int: ...
+
+
+class Writer(Protocol):
+    """A table: one commit a batch, and a batch that it has is skipped."""
+
+    def applied(self) -> int: ...
+
+    def write(self, rows: pa.Table, batch: int, metadata: str) -> int: ...
 
 
 class Publisher(Protocol):
@@ -59,7 +66,7 @@ class Outcome:
 class Sinks:
     """Everything that a batch writes to."""
 
-    output: Output
+    output: Writer
     rejects: Rejects
     lookups: dict[str, LookupTable] = field(default_factory=dict[str, LookupTable])
     waiting: Waiting | None = None

@@ -56,6 +56,7 @@ class Driver:
     def _work(self, guard: Guard) -> None:
         workshop = Workshop(self._settings, self._store, self._job, self._release, guard)
         try:
+            workshop.open()
             query = workshop.start()
             self._say(guard, "running", reason="")
             event(logger, "running", release=self._release)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 
@@ -14,7 +14,7 @@ from platform_core.control.store import ControlStore
 from platform_core.declare import StreamingJob
 from platform_core.names import ReleaseId
 from platform_core.settings import Settings
-from platform_core.stream.batches import Batches, Outcome, Sinks
+from platform_core.stream.batches import Batches, Outcome, Sinks, Writer
 from platform_core.stream.checkpoint import Checkpoint, prove
 from platform_core.stream.guard import Guard
 from platform_core.stream.intake import admitted, parsed
@@ -40,30 +40,34 @@ class Workshop:
         self, settings: Settings, store: ControlStore, job: StreamingJob, release: ReleaseId, guard: Guard
     ) -> None:
         self._settings, self._store, self._job, self._release, self._guard = settings, store, job, release, guard
-        self._checkpoint = Checkpoint(settings.checkpoint(release))
-        self._output = Output(
-            settings.table_uri(release), table_schema(job.output), str(release), job.output.key, job.output.description
-        )
+        self.checkpoint = Checkpoint(settings.checkpoint(release))
+        self._output = output_of(settings, job, release)
         self._held = ExitStack()
 
-    def start(self) -> ReleaseQuery:
+    def open(self) -> None:
+        """Proves where the release is, then makes all that its queries share."""
         committed = self._output.position()
-        prove(self._checkpoint, self._output.applied(), committed, self._output.uri)
-        spark = session(self._settings, str(self._release))
-        self._held.callback(spark.stop)
+        prove(self.checkpoint, self._output.applied(), committed, self._output.uri)
+        self.spark = session(self._settings, str(self._release))
+        self._held.callback(self.spark.stop)
         duck = duckdb.connect(config={"threads": "2"})
         self._held.callback(duck.close)
-        batches = self._batches(spark, duck, committed)
-        source = KafkaStream(spark, self._settings, self._job, self._release)
-        query = ReleaseQuery(self._job, streamed(self._job, source), self._checkpoint.path, batches.run)
-        batches.metrics = lambda: observed_by(query.query)
-        query.start()
+        self._batches = self._made_batches(self.spark, duck, committed)
+
+    def start(self, **trigger: Any) -> ReleaseQuery:
+        """A query from where the checkpoint is; with the release's own pace when no trigger is named."""
+        source = KafkaStream(self.spark, self._settings, self._job, self._release)
+        query = ReleaseQuery(self._job, streamed(self._job, source), self.checkpoint.path, self._batches.run)
+        self._batches.metrics = lambda: observed_by(query.query)
+        query.start(**trigger)
         return query
 
     def close(self) -> None:
         self._held.close()
 
-    def _batches(self, spark: SparkSession, duck: duckdb.DuckDBPyConnection, committed: Position | None) -> Batches:
+    def _made_batches(
+        self, spark: SparkSession, duck: duckdb.DuckDBPyConnection, committed: Position | None
+    ) -> Batches:
         ends = Ends(Broker(self._settings))
         self._held.callback(ends.close)
         reports, upkeep = Reports(self._store, lambda: self._guard.lease, ends), Upkeep(self._output)
@@ -75,7 +79,7 @@ class Workshop:
         return Batches(
             job=self._job,
             release=str(self._release),
-            positions=self._checkpoint,
+            positions=self.checkpoint,
             sinks=self._sinks(duck),
             duck=duck,
             metrics=dict,
@@ -97,7 +101,7 @@ class Workshop:
             },
         )
         if self._job.lookups:
-            sinks.waiting = Waiting(self._checkpoint.path / "waiting", self._job.output, self._job.lookups)
+            sinks.waiting = Waiting(self.checkpoint.path / "waiting", self._job.output, self._job.lookups)
         if self._job.publish is None:
             mirror = Mirror(self._settings, self._release.group)
             self._held.callback(mirror.close)
@@ -113,7 +117,7 @@ class Workshop:
             topic,
             self._job.name,
             self._release.group,
-            self._checkpoint.identity(),
+            self.checkpoint.identity(),
             self._guard.lease.epoch,
         )
         self._held.callback(publisher.close)
@@ -135,3 +139,25 @@ class Workshop:
             return behind
 
         return count
+
+
+def output_of(settings: Settings, job: StreamingJob, release: ReleaseId) -> Output:
+    table = job.output
+    return Output(settings.table_uri(release), table_schema(table), str(release), table.key, table.description)
+
+
+def table_sinks(
+    settings: Settings, job: StreamingJob, release: ReleaseId, output: Writer, duck: duckdb.DuckDBPyConnection
+) -> Sinks:
+    """All that a batch writes to, but Kafka."""
+    uri, name = settings.table_uri(release), str(release)
+    sinks = Sinks(
+        output=output,
+        rejects=Rejects(settings.rejects_uri(job.name), name),
+        lookups={
+            part: LookupTable(part, lookup, f"{uri}_lookup_{part}", name, duck) for part, lookup in job.lookups.items()
+        },
+    )
+    if job.lookups:
+        sinks.waiting = Waiting(Checkpoint(settings.checkpoint(release)).path / "waiting", job.output, job.lookups)
+    return sinks
