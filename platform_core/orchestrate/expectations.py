@@ -5,7 +5,9 @@ where Spark would take fifteen and 600 MB beside the drivers. Results carry verd
 formats keep the values that failed, and those may be personal.
 """
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -19,6 +21,8 @@ from platform_core.orchestrate.platform import Platform
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_CONNECT = ("pyspark.sql.connect.dataframe", "pyspark.sql.connect.session")
 
 
 @dataclass(frozen=True)
@@ -84,10 +88,11 @@ def newest_rows(platform: Platform, suite: Suite) -> tuple["pd.DataFrame", str]:
 
 def validate(rows: "pd.DataFrame", expectations: tuple[Expect, ...]) -> list[Finding]:
     """What each expectation says of the rows; one that cannot be evaluated, for want of its column, does not hold."""
-    import great_expectations as gx
-    from great_expectations.core.expectation_suite import ExpectationSuite
-    from great_expectations.data_context.types.base import ProgressBarsConfig
-    from great_expectations.expectations.registry import get_expectation_impl
+    with without_spark_connect():
+        import great_expectations as gx
+        from great_expectations.core.expectation_suite import ExpectationSuite
+        from great_expectations.data_context.types.base import ProgressBarsConfig
+        from great_expectations.expectations.registry import get_expectation_impl
 
     context = gx.get_context(mode="ephemeral")
     context.variables.progress_bars = ProgressBarsConfig(globally=False)
@@ -102,6 +107,22 @@ def validate(rows: "pd.DataFrame", expectations: tuple[Expect, ...]) -> list[Fin
 
 def _name(result: Any) -> str:
     return result.expectation_config.meta["name"]
+
+
+@contextmanager
+def without_spark_connect() -> Generator[None]:
+    """Makes Spark's Connect client look absent, which great-expectations takes in its stride.
+
+    Importing it ends the process (sys.exit(0) in pyspark/sql/connect/utils.py of 4.2) where __main__ has no file, as in
+    Dagster's run workers, and googleapis-common-protos is not installed.
+    """
+    hidden = [name for name in _CONNECT if name not in sys.modules]
+    sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]  None makes an import fail, as documented
+    try:
+        yield
+    finally:
+        for name in hidden:
+            del sys.modules[name]
 
 
 def _finding(expect: Expect, result: Any) -> Finding:

@@ -6,13 +6,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from platform_core.control.services import SILENT_SECONDS
 from platform_core.declare import Topic
 from platform_core.orchestrate.sightings import Broker, Driver, Release, Supervisor
 from platform_core.release.topics import differences
 
 STARTING_SECONDS = 60.0  # a Spark session with its first batch takes 15-40 s on two busy cores
 STUCK_SECONDS = 60.0  # no batch for so long, while there is work
-HEARTBEAT_SECONDS = 30.0
+HEARTBEAT_SECONDS = SILENT_SECONDS
 LAG_FLOOR = 10_000  # fewer records behind are no matter: a second's work
 LAG_GROWTH = 1.2  # over the remembered minutes; below it is noise of batches
 REJECT_WARNING = 0.1  # of the share at which the job would stop

@@ -17,8 +17,8 @@ def table_key(table: str) -> dg.AssetKey:
 
 
 def live_key(job: str) -> dg.AssetKey:
-    return dg.AssetKey(["releases", job, "live"])
+    return dg.AssetKey(["releases", f"{job}_live"])
 
 
 def candidate_key(job: str) -> dg.AssetKey:
-    return dg.AssetKey(["releases", job, "candidate"])
+    return dg.AssetKey(["releases", f"{job}_candidate"])
