@@ -10,6 +10,8 @@ from psycopg.types.json import Jsonb
 
 from platform_core.control.store import ControlStore
 
+SILENT_SECONDS = 30.0  # a supervisor beats every second; after this nobody is there
+
 
 @dataclass(frozen=True)
 class Beat:

@@ -1,0 +1,4 @@
+from platform_core.cli import main
+
+if __name__ == "__main__":
+    main()

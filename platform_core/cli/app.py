@@ -1,0 +1,93 @@
+"""The command `weir`: its options, its groups, and how it ends."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import click
+import typer
+from typer.utils import get_params_from_function
+
+from platform_core.cli import check, completion, data, logs, platform, status, steering
+from platform_core.cli.asked import Asked
+from platform_core.cli.output import print_error, say
+from platform_core.errors import UsageError, WeirError
+
+EXIT_INTERNAL, EXIT_INTERRUPTED = 70, 130
+
+app = typer.Typer(
+    name="weir",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="""A first session:  [bold]weir up[/bold], then [bold]weir start --all[/bold],
+[bold]weir generate stocks --seconds 60[/bold], [bold]weir status[/bold],
+[bold]weir get stock_stats MMM[/bold], [bold]weir down[/bold]. Exit codes: 0 done, 64 asked wrongly, 65 declared or data
+wrong, 66 archive or position wrong, 69 installation, 75 try again later, 78 settings.""",
+)
+
+
+@app.callback()
+def options(
+    context: typer.Context,
+    profile: Annotated[str | None, typer.Option(help="A name in infra/profiles, or a .toml file.")] = None,
+    home: Annotated[Path | None, typer.Option(help="Where all state lives; .weir in this folder by default.")] = None,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the traceback of an error; anywhere in the line.")
+    ] = False,
+) -> None:
+    """Streaming jobs that you can change safely."""
+    _ = debug  # main() has taken it
+    context.obj = Asked(profile, home)
+
+
+for group in (platform, steering, status, logs, data, check, completion):
+    group.add_to(app)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Runs one command and ends the process with its exit code."""
+    asked = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in asked
+    sys.exit(_run([word for word in asked if word != "--debug"], debug=debug))
+
+
+def _run(asked: list[str], *, debug: bool) -> int:
+    command = typer.main.get_command(app)
+    _teach(command)
+    try:
+        return command.main(asked, standalone_mode=False, prog_name="weir") or 0
+    except WeirError as error:
+        if debug:
+            raise
+        print_error(error, as_json="--json" in asked)
+        return error.exit_code
+    except click.ClickException as error:
+        error.show()
+        return UsageError.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:  # `weir sql ... | head` has seen enough
+        sys.stdout = None
+        return 0
+    except Exception as error:
+        if debug:
+            raise
+        say(f"error: weir itself failed: {type(error).__name__}: {error}")
+        say("Run it again with --debug, and report the traceback.")
+        return EXIT_INTERNAL
+
+
+def _teach(command: click.Command) -> None:
+    """Gives arguments their help: typer 0.25 sets it, click 8.5 sets it to None afterwards."""
+    for inner in getattr(command, "commands", {}).values():
+        told = get_params_from_function(inspect.unwrap(inner.callback))
+        for parameter in inner.params:
+            info = told[parameter.name].default if parameter.name in told else None
+            if isinstance(info, typer.models.ArgumentInfo):
+                parameter.help = info.help

@@ -1,0 +1,135 @@
+"""weir check."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from platform_core.cli.asked import job_names_here, settings_of
+from platform_core.cli.output import AsJson, print_json, say
+from platform_core.errors import DeclarationError, SetupError, WeirError
+
+if TYPE_CHECKING:
+    from platform_core.declare import StreamingJob
+    from platform_core.settings import Settings
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was checked, and what is wrong with it; empty: nothing."""
+
+    what: str
+    wrong: str = ""
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command(rich_help_panel="Development")(check)
+
+
+def check(
+    context: typer.Context,
+    jobs: Annotated[
+        list[str] | None, typer.Argument(metavar="JOB...", help="These jobs alone.", autocompletion=job_names_here)
+    ] = None,
+    columns: Annotated[
+        bool, typer.Option(help="Also run each transform over no records, and compare its columns with its table.")
+    ] = True,
+    as_json: AsJson = False,
+) -> None:
+    """Check what the working tree declares: topics, tables, jobs, suites, and the columns of every transform.
+
+    Starts no service and reads no record. Comparing columns takes a Spark session, some 10 s.
+
+    [bold]Examples[/bold]
+
+      weir check
+
+      weir check stock_stats
+
+      weir check --no-columns
+    """
+    settings = settings_of(context)
+    findings = declarations(settings, jobs or [])
+    sound = [one.what.removeprefix("job ") for one in findings if one.what.startswith("job ") and not one.wrong]
+    if columns and sound:
+        findings += columns_of(settings, sound)
+    _tell(findings, as_json)
+    wrong = [one for one in findings if one.wrong]
+    if wrong:
+        raise DeclarationError(
+            f"{len(wrong)} of {len(findings)} checks failed.", remedy="Correct the declarations that are named above."
+        )
+
+
+def declarations(settings: Settings, jobs: Sequence[str]) -> list[Finding]:
+    from platform_core.declare import discover
+
+    root = settings.root
+    found: dict[str, StreamingJob] = {}
+
+    def load(name: str) -> None:
+        found[name] = discover.load_job(name, root)
+
+    findings = [_tried(f"job {name}", load, name) for name in jobs or discover.job_names(root)]
+    if not jobs:
+        findings.append(_tried("topics", discover.load_topics))
+        findings.append(_tried("daily tables", discover.load_daily_tables, root))
+        findings.append(_tried("suites", discover.load_suites, root))
+        findings += [Finding("tables", text) for text in shared(found)]
+    return findings
+
+
+def shared(jobs: Mapping[str, StreamingJob]) -> list[str]:
+    """What two jobs would both write."""
+    tables = Counter(job.output.name for job in jobs.values())
+    topics = Counter(job.publish.topic.name for job in jobs.values() if job.publish is not None)
+    return [
+        f"{kind} {name!r} is the output of {count} jobs. Give each its own."
+        for kind, counted in (("table", tables), ("topic", topics))
+        for name, count in counted.items()
+        if count > 1
+    ]
+
+
+def columns_of(settings: Settings, jobs: Sequence[str]) -> list[Finding]:
+    command = [sys.executable, "-m", "platform_core.stream.columns", str(settings.root), *jobs]
+    environment = {**settings.child_environment(), "PYTHONPATH": str(settings.root)}
+    ran = subprocess.run(command, env=environment, cwd=settings.root, capture_output=True, text=True, check=False)
+    if ran.returncode != 0:
+        last = (ran.stderr.strip().splitlines() or ["no output"])[-1]
+        raise SetupError(f"The columns could not be checked: {last}", remedy="See `weir doctor`.")
+    wrong: dict[str, list[dict[str, str]]] = {name: [] for name in jobs}
+    for mismatch in json.loads(ran.stdout.splitlines()[-1]):
+        wrong[mismatch["job"]].append(mismatch)
+    return [Finding(f"columns of {name}", "; ".join(_mismatch(one) for one in wrong[name])) for name in jobs]
+
+
+def _mismatch(one: Mapping[str, str]) -> str:
+    return f"{one['field']}: declared {one['declared']}, came {one['came']}"
+
+
+def _tried(what: str, load: Callable[..., object], *arguments: Any) -> Finding:
+    try:
+        load(*arguments)
+    except WeirError as error:
+        return Finding(what, str(error))
+    except Exception as error:  # whatever an author's module may raise at import
+        return Finding(what, f"it does not load: {type(error).__name__}: {error}")
+    return Finding(what)
+
+
+def _tell(findings: Sequence[Finding], as_json: bool) -> None:
+    if as_json:
+        print_json([asdict(one) for one in findings])
+        return
+    for one in findings:
+        print(f"{'ok   ' if not one.wrong else 'WRONG'}  {one.what}{': ' if one.wrong else ''}{one.wrong}")
+    if not any(one.wrong for one in findings):
+        say("All is declared as it should be.")

@@ -1,0 +1,113 @@
+"""weir sql, get, generate."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from platform_core.cli.asked import settings_of
+from platform_core.cli.output import AsJson, print_json, say, text_table
+
+if TYPE_CHECKING:
+    from platform_core.read.answer import Answer
+
+_PANEL = "Data"
+_PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+Limit = Annotated[int, typer.Option(help="The most rows to show.", min=1, max=1_000_000)]
+Seconds = Annotated[float, typer.Option(help="The longest that it may take.", min=0.01)]
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command(rich_help_panel=_PANEL)(sql)
+    app.command(rich_help_panel=_PANEL)(get)
+    app.command(rich_help_panel=_PANEL, context_settings=_PASSED_ON)(generate)
+
+
+def sql(
+    context: typer.Context,
+    query: Annotated[str, typer.Argument(help="One SELECT, in DuckDB's SQL.")],
+    limit: Limit = 1000,
+    seconds: Seconds = 10.0,
+    as_json: AsJson = False,
+) -> None:
+    """Query the live tables. Reads nothing else and writes nothing.
+
+    [bold]Examples[/bold]
+
+      weir sql "select ticker, max(avg_price) from stock_stats group by ticker"
+
+      weir sql "show tables"
+
+      weir sql --json "select * from word_count order by count desc limit 3" | jq
+
+    Times are UTC. In JSON decimals are text, so that none is rounded.
+    """
+    from platform_core.read.query import sql as ask
+
+    _show(ask(settings_of(context), query, limit, seconds), as_json)
+
+
+def get(
+    context: typer.Context,
+    table: Annotated[str, typer.Argument(help="A table.")],
+    key: Annotated[list[str], typer.Argument(help="Its key, or the first columns of it.")],
+    limit: Limit = 1000,
+    seconds: Seconds = 10.0,
+    as_json: AsJson = False,
+) -> None:
+    """Show the rows of a key. Of a key with several columns the first ones are enough.
+
+    [bold]Examples[/bold]
+
+      weir get word_count weir
+
+      weir get stock_stats MMM
+
+      weir get stock_stats MMM "2026-01-31 12:00:05"
+    """
+    from platform_core.read.lookup import get as ask
+
+    _show(ask(settings_of(context), table, key, limit, seconds), as_json)
+
+
+def _show(answer: Answer, as_json: bool) -> None:
+    if as_json:
+        print_json(answer.records())
+    else:
+        print(text_table(answer.columns, answer.rows))
+        say(f"{len(answer.rows)} rows from {_sources(answer)}")
+    if answer.truncated:
+        say(f"There are more than {len(answer.rows)} rows. Show more with --limit.")
+
+
+def _sources(answer: Answer) -> str:
+    parts = [f"{name} ({source.release}, version {source.version})" for name, source in answer.sources.items()]
+    return ", ".join(parts) or "no table"
+
+
+def generate(context: typer.Context) -> None:
+    """Send made-up records: stocks, clicks or lines. Live until ctrl-C, or history as fast as it goes.
+
+    [bold]Examples[/bold]
+
+      weir generate stocks --rate 1000 --seconds 60
+
+      weir generate clicks --start-ms 1735689600000 --records 100000 --create-topics
+
+      weir generate lines --late 0.01 --malformed 0.001 --duplicated 0.01 --far-future 0.001
+
+      weir generate stocks --help
+    """
+    from ingest.generators.__main__ import main
+
+    raise typer.Exit(main([*context.args, *_broker_of(context)]))
+
+
+def _broker_of(context: typer.Context) -> list[str]:
+    """The profile's broker, where none is named."""
+    if not context.args or {"-h", "--help", "--bootstrap"} & {word.partition("=")[0] for word in context.args}:
+        return []
+    kafka = settings_of(context).kafka
+    client = [word for name, value in kafka.client.items() for word in ("--set", f"{name}={value}")]
+    return ["--bootstrap", kafka.servers, *client]

@@ -1,0 +1,161 @@
+"""What `weir status` shows, as values: read from the control store, decided in pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from platform_core.control.drivers import Driver
+    from platform_core.control.progress import Progress
+    from platform_core.control.releases import Release
+    from platform_core.control.services import Beat
+    from platform_core.control.store import ControlStore
+    from platform_core.control.wanted import Wanted
+    from platform_core.names import ReleaseId
+
+
+@dataclass(frozen=True)
+class Line:
+    """One release, as `weir status` shows it."""
+
+    job: str
+    release: str
+    role: str  # the release's own state: live, standby, ...
+    wanted: str
+    state: str
+    lag: int | None = None
+    rows_per_second: float | None = None
+    freshness_seconds: float | None = None
+    batch: int | None = None
+    batch_seconds: float | None = None
+    batch_age_seconds: float | None = None
+    late: int | None = None
+    rejected: int | None = None
+    restarts: int = 0
+    pid: int | None = None
+    reason: str = ""
+
+    def cells(self) -> tuple[Any, ...]:
+        shown = self.state if self.role == "live" else f"{self.state} ({self.role})"
+        times = (_seconds(self.freshness_seconds), _seconds(self.batch_seconds))
+        rate = None if self.rows_per_second is None else round(self.rows_per_second)
+        counts = (self.late, self.rejected, self.restarts)
+        return (self.job, self.release.rpartition("@")[2], shown, self.lag, rate, *times, *counts, self.reason)
+
+
+@dataclass(frozen=True)
+class Supervision:
+    """Whether anybody makes true what is wanted."""
+
+    there: bool
+    heard_seconds_ago: float | None
+
+    def __str__(self) -> str:
+        if self.there:
+            return "supervisor: running"
+        heard = "never heard of" if self.heard_seconds_ago is None else f"silent for {self.heard_seconds_ago:.0f} s"
+        return f"supervisor: {heard}. NOTHING SUPERVISES; start it with `weir up`"
+
+
+@dataclass(frozen=True)
+class Facts:
+    """All that the control store says, as one read gave it."""
+
+    releases: Sequence[Release]
+    wanted: Mapping[ReleaseId, Wanted]
+    drivers: Mapping[ReleaseId, Driver]
+    alive: frozenset[str]  # names of leases
+    progress: Mapping[ReleaseId, Progress]
+    beats: Mapping[str, Beat]
+
+
+def read(store: ControlStore) -> Facts:
+    from platform_core.control import drivers, leases, progress, releases, services, wanted
+
+    with store.transaction() as cursor:
+        alive = frozenset(name for name, lease in leases.among(cursor, "driver/").items() if lease.alive)
+    return Facts(
+        releases=releases.all(store),
+        wanted=wanted.all(store),
+        drivers=drivers.all(store),
+        alive=alive,
+        progress=progress.latest(store),
+        beats=services.all(store),
+    )
+
+
+def lines(facts: Facts, jobs: frozenset[str] = frozenset()) -> list[Line]:
+    shown = [one for one in facts.releases if one.state != "retired" and (not jobs or one.id.job in jobs)]
+    return [_line(one, facts) for one in shown]
+
+
+def supervision(facts: Facts) -> Supervision:
+    from platform_core.control.services import SILENT_SECONDS
+
+    beat = facts.beats.get("supervisor")
+    age = None if beat is None else beat.age_seconds
+    return Supervision(age is not None and age <= SILENT_SECONDS, age)
+
+
+def _line(release: Release, facts: Facts) -> Line:
+    from platform_core.control.leases import driver_lease
+
+    asked, driver = facts.wanted.get(release.id), facts.drivers.get(release.id)
+    known = {} if release.id not in facts.progress else _measured(facts.progress[release.id])
+    state = state_of(asked, driver, alive=driver_lease(release.id) in facts.alive)
+    return Line(
+        job=release.id.job,
+        release=str(release.id),
+        role=release.state,
+        wanted=asked.state if asked else "",
+        state=state,
+        restarts=driver.restarts if driver else 0,
+        pid=driver.pid if driver and state == "running" else None,
+        reason=_reason(state, asked, driver, release),
+        **known,
+    )
+
+
+def state_of(asked: Wanted | None, driver: Driver | None, *, alive: bool) -> str:
+    """One word: what is true, where it differs from what is wanted."""
+    if asked is None and driver is None:
+        return "not started"
+    if driver is not None and driver.given_up:
+        return "failed"
+    if driver is not None and driver.state in ("running", "stopping"):
+        return driver.state if alive else "silent"
+    if asked is not None and asked.state != "run":
+        return "paused" if asked.state == "pause" else "stopped"
+    return "waiting" if driver is None or driver.state == "stopped" else driver.state
+
+
+def _reason(state: str, asked: Wanted | None, driver: Driver | None, release: Release) -> str:
+    if state == "silent":
+        return "its driver has stopped renewing its lease"
+    if state in ("failed", "waiting", "starting") and driver is not None:
+        return driver.reason
+    if state in ("paused", "stopped") and asked is not None:
+        return asked.reason or f"by {asked.by}"
+    return release.reason if release.state == "failed" else ""
+
+
+def _measured(progress: Progress) -> dict[str, Any]:
+    facts = progress.facts
+    return {
+        "lag": facts.total_lag,
+        "rows_per_second": round(facts.records_per_second, 1),
+        "freshness_seconds": facts.freshness_seconds,
+        "batch": facts.batch,
+        "batch_seconds": facts.batch_seconds,
+        "batch_age_seconds": round(progress.age_seconds, 1),
+        "late": progress.totals.late,
+        "rejected": progress.totals.rejected,
+    }
+
+
+def _seconds(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value * 1000:.0f} ms" if value < 1 else f"{value:.1f} s"

@@ -1,0 +1,81 @@
+"""weir up, down, demo, doctor."""
+
+from __future__ import annotations
+
+import typer
+
+from platform_core.cli.asked import settings_of
+from platform_core.cli.output import AsJson, print_json
+from platform_core.errors import SetupError
+
+
+def add_to(app: typer.Typer) -> None:
+    for command in (up, down, doctor, demo):
+        app.command(rich_help_panel="Platform")(command)
+
+
+def up(context: typer.Context) -> None:
+    """Start the services of the profile and wait until they are ready: broker, Postgres, supervisor, Dagster.
+
+    Services that run already are left alone; one that crashes later is started again. Jobs that were wanted to run
+    when the platform went down run again.
+
+    [bold]Examples[/bold]
+
+      weir up
+
+      WEIR_HOME=/tmp/second WEIR_KAFKA__PORT=29092 WEIR_POSTGRES__PORT=29432 WEIR_DAGSTER__PORT=29300 weir up
+    """
+    from rich.console import Console
+
+    from platform_core.services import up as services
+
+    services.up(settings_of(context), Console())
+
+
+def down(context: typer.Context) -> None:
+    """Stop all jobs after the batch in flight, then all services. Nothing is left running, and no data is lost.
+
+    [bold]Example[/bold]
+
+      weir down
+    """
+    from rich.console import Console
+
+    from platform_core.services import down as services
+
+    services.down(settings_of(context), Console())
+
+
+def demo(context: typer.Context) -> None:
+    """Start the platform, the generators and the three jobs, wait for first results, and stop all at ctrl-C.
+
+    [bold]Example[/bold]
+
+      weir demo
+    """
+    from platform_core.services import demo as services
+
+    services.run(settings_of(context))
+
+
+def doctor(context: typer.Context, as_json: AsJson = False) -> None:
+    """Examine the machine, the installation and what runs, and say what to do.
+
+    [bold]Examples[/bold]
+
+      weir doctor
+
+      weir doctor --json | jq '.[] | select(.ok | not)'
+    """
+    from platform_core.services import doctor as services
+
+    findings = services.examine(settings_of(context))
+    if as_json:
+        print_json([vars(finding) for finding in findings])
+    else:
+        for finding in findings:
+            print(finding)
+    wrong = [finding for finding in findings if not finding.ok]
+    if wrong:
+        raise SetupError(f"{len(wrong)} of {len(findings)} findings need attention.", remedy="Do what they say.")

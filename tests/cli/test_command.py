@@ -1,0 +1,95 @@
+"""How the command speaks and ends, before any service runs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from platform_core.settings import ROOT
+from tests.cli.conftest import Weir
+
+PLATFORM = ("up", "down", "doctor", "demo")
+JOBS = ("start", "stop", "pause", "restart", "run", "status", "logs")
+COMMANDS = (*PLATFORM, *JOBS, "sql", "get", "generate", "check", "completion")
+
+
+def test_help_lists_every_command_and_how_to_begin(weir: Weir) -> None:
+    ran = weir("--help")
+    assert ran.code == 0
+    assert [name for name in COMMANDS if f" {name} " not in ran.out] == []
+    assert "A first session" in ran.out
+
+
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "generate"])
+def test_the_help_of_each_command_teaches_by_example(weir: Weir, command: str) -> None:
+    ran = weir(command, "--help")
+    assert ran.code == 0
+    assert "Example" in ran.out
+    assert f"weir {command}" in ran.out.partition("Example")[2]
+
+
+def test_help_tells_what_an_argument_is(weir: Weir) -> None:
+    assert "Its key, or the first columns of it." in weir("get", "--help").out
+
+
+@pytest.mark.parametrize("words", [["nonsense"], ["sql"], ["get", "--nope"], ["start"], ["start", "a", "--all"]])
+def test_a_wrong_line_ends_with_64_and_no_traceback(weir: Weir, words: list[str]) -> None:
+    ran = weir(*words)
+    assert (ran.code, ran.out) == (64, "")
+    assert "rror" in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_an_error_says_what_and_what_to_do(weir: Weir) -> None:
+    ran = weir("sql", "select 1", WEIR_HOME="/nowhere")
+    assert ran.code == 78
+    assert ran.err == (
+        "error: postgres.password_file: no file /nowhere/postgres.password.\n"
+        "Run `weir up` first, or name the file in the profile or in WEIR_POSTGRES__PASSWORD_FILE.\n"
+    )
+
+
+def test_an_error_is_json_where_the_result_is(weir: Weir) -> None:
+    ran = weir("--home", "/nowhere", "status", "--json")
+    assert (ran.code, ran.out) == (78, "")
+    told = json.loads(ran.err)
+    assert (told["error"], told["exit"]) == ("SettingsError", 78)
+
+
+def test_the_traceback_is_there_for_who_asks(weir: Weir) -> None:
+    assert "Traceback" in weir("--home", "/nowhere", "status", "--debug").err
+
+
+def test_a_profile_that_is_not_there_is_named(weir: Weir) -> None:
+    ran = weir("--profile", "mars", "status")
+    assert ran.code == 78
+    assert "There is no profile 'mars'; looked at mars, " in ran.err
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts(weir: Weir, shell: str) -> None:
+    ran = weir("completion", shell)
+    assert ran.code == 0
+    assert "_WEIR_COMPLETE" in ran.out
+
+
+def test_a_job_is_completed(weir: Weir) -> None:
+    ran = weir(_WEIR_COMPLETE="complete_bash", COMP_WORDS="weir start stock", COMP_CWORD="2")
+    assert ran.out.split() == ["stock_stats"]
+
+
+def test_generate_passes_on_what_it_is_told(weir: Weir) -> None:
+    ran = weir("generate", "stocks", "--help")
+    assert ran.code == 0
+    assert "--malformed" in ran.out
+
+
+def test_a_command_that_reads_imports_nothing_slow() -> None:
+    command = [sys.executable, "-X", "importtime", "-m", "platform_core.cli", "--home", "/nowhere", "sql", "select 1"]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    loaded = {line.rpartition("|")[2].strip() for line in ran.stderr.splitlines() if line.startswith("import time:")}
+    assert "platform_core.read.query" in loaded
+    assert not {"pyspark", "dagster", "great_expectations", "confluent_kafka", "pandas", "pyarrow", "rich"} & loaded

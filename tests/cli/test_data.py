@@ -1,0 +1,61 @@
+"""weir sql and weir get on real tables, resolved in a real control store."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.conftest import Weir
+from tests.read.conftest import Publish, stats
+
+pytestmark = pytest.mark.stack
+KEY = ("ticker", "window_start")
+
+
+def test_sql_prints_rows_to_stdout_and_words_to_stderr(weir: Weir, publish: Publish) -> None:
+    release = publish("stock_stats", stats("MMM", "ABT", windows=1), KEY)
+    ran = weir("sql", "select ticker, avg_price from stock_stats order by ticker")
+    assert ran.code == 0
+    assert ran.out.splitlines() == [
+        "ticker    avg_price",
+        "------  -----------",
+        "ABT     5000.000001",
+        "MMM     5000.000001",
+    ]
+    assert ran.err == f"2 rows from stock_stats ({release}, version 0)\n"
+
+
+def test_sql_gives_json(weir: Weir, publish: Publish) -> None:
+    publish("stock_stats", stats("MMM", windows=1), KEY)
+    ran = weir("sql", "--json", "select * from stock_stats")
+    assert ran.json == [
+        {"ticker": "MMM", "window_start": "2026-01-31T12:00:00Z", "trade_count": 0, "avg_price": "5000.000001"}
+    ]
+
+
+def test_get_gives_the_rows_of_a_key(weir: Weir, publish: Publish) -> None:
+    publish("stock_stats", stats("MMM", "ABT"), KEY)
+    assert len(weir("get", "--json", "stock_stats", "MMM").json) == 3
+    assert weir("get", "--json", "stock_stats", "MMM", "2026-01-31 12:00:02").json[0]["trade_count"] == 2
+    bounded = weir("get", "--json", "--limit", "1", "stock_stats", "MMM")
+    assert len(bounded.json) == 1
+    assert "There are more than 1 rows" in bounded.err
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (("get", "stocks", "MMM"), 64, "error: There is no table 'stocks'.\nTables: stock_stats.\n"),
+        (("sql", "select * from read_csv('/etc/passwd')"), 64, "file system operations are disabled"),
+        (("sql", "drop view stock_stats"), 64, "One SELECT is answered here; DROP came."),
+        (("sql", "selec"), 64, "syntax error"),
+        (("sql", "--seconds", "0.2", "select count(*) from range(100000000) a, range(100000) b"), 64, "within 0.2 s"),
+    ],
+)
+def test_a_refusal_is_told_in_a_sentence(
+    weir: Weir, publish: Publish, words: tuple[str, ...], code: int, says: str
+) -> None:
+    publish("stock_stats", stats("MMM"), KEY)
+    ran = weir(*words)
+    assert (ran.code, ran.out) == (code, "")
+    assert says in ran.err
+    assert "Traceback" not in ran.err
