@@ -23,9 +23,9 @@ WORDCOUNT_OUTPUT = Topic(
 STOCKS = Topic(
     name="stocks",
     value="""
-        type STRING COMMENT 'ASK or BID',
-        ticker STRING,
-        price DECIMAL(18,6),
+        type STRING NOT NULL COMMENT 'ASK or BID',
+        ticker STRING NOT NULL,
+        price DECIMAL(18,6) NOT NULL,
         size BIGINT COMMENT 'shares'
     """,
     key="ticker",
@@ -50,7 +50,7 @@ STOCKSTATS_OUTPUT = Topic(
 
 PAGE_VIEWS = Topic(
     name="clicks.pages.views",
-    value="user_id BIGINT, page STRING",
+    value="user_id BIGINT NOT NULL, page STRING NOT NULL",
     key="user_id",
     personal=("user_id", "page"),
     description="Which user looked at which page.",
@@ -58,7 +58,7 @@ PAGE_VIEWS = Topic(
 
 SEARCHES = Topic(
     name="clicks.search",
-    value="user_id BIGINT, search_terms STRING",
+    value="user_id BIGINT NOT NULL, search_terms STRING NOT NULL",
     key="user_id",
     personal=("user_id", "search_terms"),
     description="Which user searched for what.",
@@ -67,7 +67,7 @@ SEARCHES = Topic(
 # Never compacted: a view is joined with the profile of its own moment, in a replay next month too.
 USER_PROFILES = Topic(
     name="clicks.user.profile",
-    value="user_id BIGINT, user_name STRING, zipcode STRING, interests ARRAY<STRING>",
+    value="user_id BIGINT NOT NULL, user_name STRING, zipcode STRING, interests ARRAY<STRING>",
     key="user_id",
     tombstones=True,
     personal=("user_id", "user_name", "zipcode", "interests"),

@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ingest.topics import PAGE_VIEWS, SEARCHES, USER_ACTIVITY, USER_PROFILES
-from platform_core.declare import Days, Lookup, Publish, RowRule, Stream, StreamingJob, Table, Text
+from platform_core.declare import Days, Lookup, Publish, Stream, StreamingJob, Table, Text
 from streaming_jobs.clickstream import schemas
 
 LED_TO_VIEW = "searched_at <= viewed_at AND viewed_at <= searched_at + INTERVAL 1 SECOND"
@@ -47,18 +47,6 @@ def views_with_searches(views: DataFrame, searches: DataFrame) -> DataFrame:
     )
 
 
-VIEWS = Stream(
-    PAGE_VIEWS,
-    lateness=LATENESS,
-    rules=(RowRule("user is given", "user_id IS NOT NULL"), RowRule("page is given", "page IS NOT NULL")),
-)
-
-TERMS = Stream(
-    SEARCHES,
-    lateness=LATENESS,
-    rules=(RowRule("user is given", "user_id IS NOT NULL"), RowRule("terms are given", "search_terms IS NOT NULL")),
-)
-
 PROFILES = Lookup(
     USER_PROFILES,
     on="user_id",
@@ -70,7 +58,11 @@ PROFILES = Lookup(
 
 clickstream = StreamingJob(
     name="clickstream",
-    inputs={"views": VIEWS, "searches": TERMS, "profiles": PROFILES},
+    inputs={
+        "views": Stream(PAGE_VIEWS, lateness=LATENESS),
+        "searches": Stream(SEARCHES, lateness=LATENESS),
+        "profiles": PROFILES,
+    },
     transform=views_with_searches,
     output=Table(
         name="user_activity",

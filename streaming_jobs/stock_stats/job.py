@@ -7,8 +7,8 @@ reaches its end. A trade that comes after that no longer counts in it, but does 
 open. What is refused is counted as late.
 
 What a Kafka Streams user may expect otherwise:
-- This is a grace of 10 seconds, but the watermark moves between batches, not with each record: within one batch no trade
-  closes a window for another one. A replay in other batches may therefore take a few trades more or fewer.
+- This is a grace of 10 seconds, but the watermark moves between batches, not with each record: within one batch no
+  trade closes a window for another one. A replay in other batches may therefore take a few trades more or fewer.
 - One clock serves all partitions. Kafka Streams keeps one for each, so that a partition that lags behind is never late.
 - A window's row is written once for each batch that changed it, not for each record; the newest row of a key counts.
 - Sums are decimal and exact, in whatever order trades arrive.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -21,21 +21,6 @@ PLATFORMS_OWN = (
 Row = dict[str, Any]
 Batch = Callable[[Topic, list[Row]], DataFrame]
 TableOf = Callable[[DataFrame], list[tuple[Any, ...]]]
-
-
-@pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
-    session = (
-        SparkSession.builder.master("local[2]")
-        .appName("streaming_jobs")
-        .config("spark.driver.memory", "512m")
-        .config("spark.ui.enabled", "false")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.sql.session.timeZone", "UTC")
-        .getOrCreate()
-    )
-    yield session
-    session.stop()
 
 
 @pytest.fixture(scope="session")
@@ -59,7 +44,7 @@ def table_of() -> TableOf:
             ((F.unix_millis(name) - int(START.timestamp() * 1000)) / 1000).alias(name) if kind == "timestamp" else name
             for name, kind in frame.dtypes
         ]
-        rows: list[tuple[Any, ...]] = frame.select(*seconds).collect()
+        rows: Sequence[tuple[Any, ...]] = frame.select(*seconds).collect()
         return sorted((tuple(row) for row in rows), key=repr)
 
     return read

@@ -90,19 +90,14 @@ def test_the_output_has_the_declared_columns(batch: Batch) -> None:
 
 
 @pytest.mark.parametrize(
-    "bad",
-    [
-        {"type": "SELL"},
-        {"type": None},
-        {"ticker": ""},
-        {"ticker": None},
-        {"price": Decimal(0)},
-        {"price": Decimal("-1")},
-        {"price": None},
-    ],
+    "bad", [{"type": "SELL"}, {"type": "ask"}, {"ticker": ""}, {"price": Decimal(0)}, {"price": Decimal("-1")}]
 )
 def test_a_record_that_is_no_trade_breaks_a_rule(batch: Batch, bad: Row) -> None:
     assert _kept(batch, ask("MMM", "10", second=4) | bad) == 0
+
+
+def test_a_trade_needs_type_ticker_and_price() -> None:
+    assert [column.name for column in STOCKS.columns if column.required] == ["type", "ticker", "price"]
 
 
 def test_asks_and_bids_keep_all_rules(batch: Batch) -> None:
