@@ -1,0 +1,323 @@
+"""One driver under load, hurt in one way after another; then its table, topic and rejects are recomputed.
+
+The tests share one release and follow each other: what one leaves behind is where the next begins.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+from pyspark.sql import SparkSession
+
+from platform_core.control import drivers, leases
+from platform_core.control.drivers import Driver
+from platform_core.names import ReleaseId
+from platform_core.services import ports, postgres
+from platform_core.settings import load
+from platform_core.testing.oracle import Closing, Oracle
+from tests.conftest import Broker
+from tests.faults.dying import BEFORE_CHECKPOINT, BEFORE_PUBLISH, BEFORE_TABLE
+from tests.stack.running import Platform, Running, a_platform, job_in, tree_of_its_own, until
+
+pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(900)]
+PREFIX = "driver-faults"
+TRADES = f"{PREFIX}-stocks"
+LOAD = ["--rate", "300", "--late", "0.02", "--late-by", "12 seconds", "--malformed", "0.005", "--far-future", "0.002"]
+REFUSED, TRY_AGAIN, SUPERSEDED, TOO_MANY_REJECTS, KILLED = 66, 75, 70, 65, -9
+
+
+@pytest.fixture(scope="module")
+def platform(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
+    folder = tmp_path_factory.mktemp("driver-faults")
+    where = {
+        "WEIR_HOME": str(folder / "home"),
+        "WEIR_KAFKA__BOOTSTRAP": broker.servers,
+        "WEIR_POSTGRES__PORT": str(ports.free(1)[0]),
+        "WEIR_SUPERVISION__LEASE_SECONDS": "6",
+        "WEIR_BATCHES__MAX_RECORDS": "1000",  # so that a slow machine, too, has late records across batches
+    }
+    settings = load(environment=where).model_copy(update={"root": tree_of_its_own(folder / "tree", PREFIX)})
+    with a_platform(settings, own=[postgres.server]) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def release(platform: Platform) -> ReleaseId:
+    (frozen,) = platform.freeze("stock_stats")
+    platform.generate("stocks", *LOAD)
+    return frozen
+
+
+@pytest.fixture(scope="module")
+def oracle(spark: SparkSession, platform: Platform, release: ReleaseId) -> Oracle:
+    job = job_in(platform.settings.archive(release) / "code", "stock_stats")
+    return Oracle(spark, platform.settings, job, release, Closing("window_end", "5 seconds"))
+
+
+@pytest.fixture
+def lone(platform: Platform, release: ReleaseId) -> None:
+    """Nothing drives the release when the test begins."""
+    row = leases.current(platform.store, leases.driver_lease(release))
+    assert row is None or not row.owner.running
+
+
+def said(platform: Platform, release: ReleaseId) -> Driver:
+    told = drivers.get(platform.store, release)
+    assert told is not None
+    return told
+
+
+def refused(platform: Platform, release: ReleaseId) -> str:
+    """Starts the driver, which must not start; what the platform then says of it."""
+    before = platform.position(release)
+    assert platform.drive(release).exit_code() == REFUSED
+    told = said(platform, release)
+    assert (told.state, told.permanent) == ("failed", True)
+    assert platform.position(release) == before
+    return told.reason
+
+
+def dies(platform: Platform, release: ReleaseId, place: str) -> Running:
+    """Runs it until it kills itself at that place of its third batch, which may be its second new one."""
+    driver = platform.drive(release, dying=(place, "3"))
+    assert driver.exit_code() == KILLED
+    until(lambda: not driver.members, "its JVM ends by itself")
+    return driver
+
+
+def repeats(driver: Running) -> list[bool]:
+    return [one["repeated"] for one in driver.events("batch committed")]
+
+
+def test_a_driver_asked_to_end_finishes_its_batch(platform: Platform, release: ReleaseId, oracle: Oracle) -> None:
+    driver = platform.drive(release)
+    platform.works(release, batches=5, running=driver)
+    driver.ask_to_end()
+    assert driver.exit_code() == 0
+    assert not any(repeats(driver))
+    checkpoint = platform.checkpoint(release)
+    assert checkpoint.done == checkpoint.planned == platform.batch(release)
+    assert oracle.table() == []
+    assert oracle.topic() == []
+    assert said(platform, release).state == "stopped"
+
+
+@pytest.mark.usefixtures("lone")
+def test_a_torn_offsets_file_is_refused_by_name(platform: Platform, release: ReleaseId) -> None:
+    newest = platform.checkpoint(release).path / "offsets" / str(platform.checkpoint(release).planned)
+    whole = newest.read_bytes()
+    newest.write_bytes(whole[: len(whole) // 2])
+    try:
+        reason = refused(platform, release)
+    finally:
+        newest.write_bytes(whole)
+    assert f"{newest}: not a readable offsets file" in reason
+    assert "Restore it from a copy of the checkpoint" in reason
+
+
+@pytest.mark.usefixtures("lone")
+def test_a_missing_offsets_file_with_its_commit_there_is_refused(platform: Platform, release: ReleaseId) -> None:
+    checkpoint = platform.checkpoint(release)
+    newest = checkpoint.path / "offsets" / str(checkpoint.planned)
+    aside = newest.rename(checkpoint.path.parent / "aside")
+    try:
+        reason = refused(platform, release)
+    finally:
+        aside.rename(newest)
+    assert f"has commits/{newest.name} but no offsets/{newest.name}" in reason
+
+
+@pytest.mark.usefixtures("lone")
+def test_a_deleted_checkpoint_is_refused(platform: Platform, release: ReleaseId) -> None:
+    checkpoint, batch = platform.checkpoint(release).path, platform.batch(release)
+    aside = checkpoint.rename(checkpoint.with_name("aside"))
+    try:
+        reason = refused(platform, release)
+    finally:
+        _remove(checkpoint)
+        aside.rename(checkpoint)
+    assert f"has no offsets, but table {platform.settings.table_uri(release)} holds batch {batch} up to" in reason
+    assert f"{TRADES}[0]@" in reason
+
+
+def test_a_topic_made_again_under_its_name_is_refused(platform: Platform, broker: Broker) -> None:
+    (release,) = platform.freeze("word_count")
+    topic = f"{PREFIX}-wordcount-input"
+    broker.delete(topic)
+    until(lambda: topic not in broker.admin.list_topics(timeout=10).topics, "the topic is gone")
+    broker.create(topic, 4)
+    reason = refused(platform, release)
+    assert f"topic {topic!r} was" in reason
+    assert "Make a new release that reads the new topic" in reason
+
+
+@pytest.mark.usefixtures("lone")
+def test_a_removed_commit_file_repeats_one_batch_without_effect(
+    platform: Platform, release: ReleaseId, oracle: Oracle
+) -> None:
+    checkpoint = platform.checkpoint(release)
+    last = checkpoint.done
+    (checkpoint.path / "commits" / str(last)).unlink()
+    driver = dies(platform, release, BEFORE_PUBLISH)
+    first, *others = driver.events("batch committed")
+    assert (first["batch"], first["repeated"]) == (last, True)
+    assert not any(one["repeated"] for one in others)
+    assert platform.batch(release) == checkpoint.done + 1 == last + 2  # where the next test begins
+    assert oracle.table() == []
+
+
+@pytest.mark.usefixtures("lone")
+def test_a_driver_killed_between_table_and_topic_publishes_what_the_table_has(
+    platform: Platform, release: ReleaseId, oracle: Oracle
+) -> None:
+    driver = dies(platform, release, BEFORE_CHECKPOINT)
+    assert repeats(driver)[0]
+    assert platform.batch(release) == platform.checkpoint(release).done + 1
+    assert oracle.table() == []
+    assert oracle.topic() == []
+
+
+@pytest.mark.usefixtures("lone")
+def test_a_driver_killed_between_its_commits_and_the_checkpoints_writes_nothing_twice(
+    platform: Platform, release: ReleaseId, oracle: Oracle
+) -> None:
+    driver = dies(platform, release, BEFORE_TABLE)
+    assert repeats(driver)[0]
+    assert platform.batch(release) == platform.checkpoint(release).done
+    assert platform.checkpoint(release).planned == platform.checkpoint(release).done + 1
+    assert oracle.table() == []
+    assert oracle.topic() == []
+
+
+@pytest.mark.usefixtures("lone")
+def test_a_driver_killed_amid_a_batch_leaves_it_to_the_next_one(
+    platform: Platform, release: ReleaseId, oracle: Oracle, running: Running
+) -> None:
+    platform.works(release, running=running)
+    assert not any(repeats(running))
+    assert oracle.table() == []
+
+
+@pytest.fixture(scope="module")
+def running(platform: Platform, release: ReleaseId) -> Running:
+    """The driver of the tests that need one at work."""
+    return platform.drive(release)
+
+
+def test_a_second_driver_stops_before_it_writes(platform: Platform, release: ReleaseId, running: Running) -> None:
+    epoch = _epoch(platform, release)
+    second = platform.drive(release)
+    assert second.exit_code() == TRY_AGAIN
+    assert second.events("batch committed") == []
+    assert f"held by process {running.child.pid}" in second.events("driver ended")[0]["error"]["what"]
+    assert _epoch(platform, release) == epoch
+    platform.works(release, running=running)
+
+
+@pytest.fixture(scope="module")
+def successor(platform: Platform, release: ReleaseId, running: Running) -> Running:
+    """Takes over from a driver that was frozen and has lost its lease meanwhile."""
+    running.freeze()
+    taking_over = platform.drive(release)
+    platform.works(release, running=taking_over)
+    return taking_over
+
+
+def test_a_driver_frozen_beyond_its_lease_writes_nothing_when_it_wakes(
+    platform: Platform, release: ReleaseId, running: Running, successor: Running, oracle: Oracle
+) -> None:
+    batches = len(running.events("batch committed"))
+    running.thaw()
+    assert running.exit_code() == SUPERSEDED
+    assert running.events("driver ended")[0]["error"]["error"] == "Superseded"
+    assert len(running.events("batch committed")) == batches
+    assert said(platform, release).pid == successor.child.pid
+    platform.works(release, running=successor)
+    assert oracle.table() == []
+
+
+def test_a_driver_without_its_control_store_pauses_and_resumes_by_itself(
+    platform: Platform, release: ReleaseId, successor: Running, oracle: Oracle
+) -> None:
+    platform.stop_service("postgres")
+    until(lambda: successor.events("paused: the lease could not be renewed"), "it pauses", about=successor.log)
+    platform.serve(postgres.server(platform.settings))
+    until(lambda: successor.events("resumed: the lease holds again"), "it resumes", about=successor.log)
+    happened = [one["event"] for one in successor.events()]
+    paused = happened.index("paused: the lease could not be renewed")
+    assert "batch committed" not in happened[paused : happened.index("resumed: the lease holds again")]
+    platform.works(release, running=successor)
+    assert oracle.table() == []
+
+
+def test_poison_becomes_rejects_and_the_stream_goes_on(
+    platform: Platform, release: ReleaseId, broker: Broker, successor: Running, oracle: Oracle
+) -> None:
+    wrong = {
+        b"\xff\xfe\x00": "not UTF-8",
+        b"{": "not JSON",
+        b"": "empty value",
+        _trade(price="dear"): "not JSON",
+        _trade(ticker=None): "rule ticker is given",
+        _trade(price=-1): "rule price is positive",
+        b" " * 200_000: "not JSON",
+    }
+    broker.produce(TRADES, *((b"MMM", value) for value in wrong), (None, _trade()), (b"MMM", None), at=_now())
+    reasons = [*wrong.values(), "null key", "empty value"]
+    uri = platform.settings.rejects_uri("stock_stats")
+    until(lambda: all(any(reason in there for there in _reasons(uri)) for reason in reasons), "all are rejected")
+    platform.works(release, running=successor)
+    assert oracle.rejects() == []
+
+
+def test_a_record_dated_years_ahead_does_not_move_the_watermark(platform: Platform, release: ReleaseId) -> None:
+    ahead = [one for one in _reasons(platform.settings.rejects_uri("stock_stats")) if "more than 1 day ahead" in one]
+    position = platform.position(release)
+    assert ahead
+    assert position is not None
+    assert position.watermark_ms < _now()
+
+
+def test_more_rejects_than_the_limit_stop_the_job(
+    platform: Platform, release: ReleaseId, broker: Broker, successor: Running, oracle: Oracle
+) -> None:
+    broker.produce(TRADES, *((b"MMM", b"{") for _ in range(10_000)), at=_now())
+    assert successor.exit_code() == TOO_MANY_REJECTS
+    told = said(platform, release)
+    assert told.permanent
+    assert told.reason.startswith(f"stock_stats v1 stopped at {TRADES}[")
+    assert "limit 50%. Fix the producer or raise reject_limit" in told.reason
+    assert oracle.table() == []
+    assert oracle.topic() == []
+    assert oracle.rejects() == []
+
+
+def _epoch(platform: Platform, release: ReleaseId) -> int:
+    row = leases.current(platform.store, leases.driver_lease(release))
+    return 0 if row is None else row.epoch
+
+
+def _trade(**fields: object) -> bytes:
+    return json.dumps({"type": "ASK", "ticker": "MMM", "price": 5000, "size": 1} | fields).encode()
+
+
+def _reasons(uri: str) -> list[str]:
+    return DeltaTable(uri).to_pyarrow_table(columns=["reason"])["reason"].to_pylist()
+
+
+def _now() -> int:
+    return int(time.time() * 1000)
+
+
+def _remove(folder: Path) -> None:
+    """What a refused driver left there: its query's id, and nothing of a batch."""
+    if folder.exists():
+        assert not (folder / "offsets").exists()
+        for path in folder.iterdir():
+            path.unlink()
+        folder.rmdir()
