@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from platform_core.declare import StreamingJob
-from platform_core.stream.intake import RECENT_MS
+from platform_core.stream.intake import RECENT_MS, admitted, parsed
 from platform_core.stream.plan import INPUT, USED
 from platform_core.stream.rejects import Reject
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,15 @@ def measured(job: StreamingJob, metrics: Mapping[str, Mapping[str, Any]]) -> Mea
         behind_ms=[event for part in streams for event in part.get("behind_ms", ())],
         ancient=_total(streams, "ancient"),
     )
+
+
+def behind(records: DataFrame, job: StreamingJob, watermark_ms: int) -> int:
+    """How many events of a batch, read again, a watermark calls late."""
+    from pyspark.sql import functions as F
+
+    parts = [part for part in job.streams.values() if part.watermarked]
+    ours = [admitted(parsed(records, part), part) for part in parts]
+    return sum(events.where(F.unix_millis("event_time") < watermark_ms).count() for events in ours)
 
 
 def _total(parts: Any, name: str) -> int:

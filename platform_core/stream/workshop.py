@@ -17,9 +17,8 @@ from platform_core.settings import Settings
 from platform_core.stream.batches import Batches, Outcome, Sinks, Writer
 from platform_core.stream.checkpoint import Checkpoint, prove
 from platform_core.stream.guard import Guard
-from platform_core.stream.intake import admitted, parsed
 from platform_core.stream.lookups import LookupTable, Waiting
-from platform_core.stream.measures import observed_by
+from platform_core.stream.measures import behind, observed_by
 from platform_core.stream.plan import streamed
 from platform_core.stream.publish import Mirror, TransactionalPublisher
 from platform_core.stream.query import ReleaseQuery
@@ -125,18 +124,10 @@ class Workshop:
 
     def _recount(self, spark: SparkSession) -> Callable[[Position, int], int]:
         """How many events of a batch are behind a watermark, by reading it again: only for a stream that catches up."""
-        from pyspark.sql import functions as F
 
         def count(position: Position, before_ms: int) -> int:
             events = {topic.name: position.offsets[topic.name] for topic in event_topics(self._job)}
-            records = records_in(spark, self._settings, position.start, events)
-            behind = 0
-            for part in self._job.streams.values():
-                if part.watermarked:
-                    behind += (
-                        admitted(parsed(records, part), part).where(F.unix_millis("event_time") < before_ms).count()
-                    )
-            return behind
+            return behind(records_in(spark, self._settings, position.start, events), self._job, before_ms)
 
         return count
 

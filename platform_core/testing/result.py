@@ -1,0 +1,91 @@
+"""What came of a script: the table's rows, what was published, what was refused, and the facts of each batch."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from platform_core.declare import Json, Publish, StreamingJob, Text
+from platform_core.stream.batches import Outcome
+from platform_core.stream.publish import Message
+
+Row = dict[str, Any]
+
+
+class Published(NamedTuple):
+    """A record of the output topic; JSON read as a dict, text as a string."""
+
+    key: Any
+    value: Any
+
+
+class Refused(NamedTuple):
+    """A record in the rejects: where it stood, what it was, and why it was refused."""
+
+    topic: str
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.topic}[{self.partition}]@{self.offset}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class Result:
+    """Rows are in the order of the table's key; times are aware and in UTC. `batches` is empty for a batch run."""
+
+    rows: list[Row]
+    published: list[Published] = field(default_factory=list[Published])
+    rejects: list[Refused] = field(default_factory=list[Refused])
+    late: int = 0
+    batches: list[Outcome] = field(default_factory=list[Outcome])
+    watermark: datetime | None = None
+
+    def columns(self, *names: str) -> list[tuple[Any, ...]]:
+        """These columns of every row, sorted: what most tests compare."""
+        return sorted((tuple(row[name] for name in names) for row in self.rows), key=repr)
+
+    @property
+    def newest_published(self) -> dict[Any, Any]:
+        """The output topic as a table: the newest value of each key, keys as text."""
+        return {_text(record.key): record.value for record in self.published}
+
+
+def in_order(rows: Iterable[Mapping[str, Any]], job: StreamingJob) -> list[Row]:
+    """The declared columns of the rows, sorted by key, or by all columns where there is none."""
+    names = [column.name for column in job.output.columns]
+    by = job.output.key or names
+    return sorted(({name: row[name] for name in names} for row in rows), key=lambda row: [_text(row[n]) for n in by])
+
+
+def decoded(messages: Sequence[Message], publish: Publish | None) -> list[Published]:
+    if publish is None:
+        return []
+    return [Published(_read(key, publish.key), _read(value, publish.value)) for key, value in messages]
+
+
+def refused(rows: Iterable[Mapping[str, Any]]) -> list[Refused]:
+    found = [Refused(*(_plain(row[name]) for name in Refused._fields)) for row in rows]
+    return sorted(set(found), key=lambda reject: reject[:3])
+
+
+def _read(data: bytes | None, part: Text | Json) -> Any:
+    if data is None:
+        return None
+    return data.decode() if isinstance(part, Text) else json.loads(data)
+
+
+def _plain(value: Any) -> Any:
+    return bytes(value) if isinstance(value, bytearray) else value
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return value if isinstance(value, str) else repr(value)

@@ -1,0 +1,242 @@
+"""A script performed by the real engine: parse, batches, sinks, checkpoint; only the brokers are in memory.
+
+A life of the query lasts from its start to a crash or a move of the clock; the next one begins from the same checkpoint.
+"""
+
+from __future__ import annotations
+
+import threading
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import duckdb
+from deltalake import DeltaTable
+
+from platform_core.control.position import Position
+from platform_core.declare import StreamingJob
+from platform_core.names import ReleaseId
+from platform_core.settings import Settings
+from platform_core.stream.batches import Batches, Outcome, Sinks
+from platform_core.stream.checkpoint import prove
+from platform_core.stream.intake import watermark_delay
+from platform_core.stream.measures import behind, observed_by
+from platform_core.stream.plan import streamed
+from platform_core.stream.query import ReleaseQuery
+from platform_core.stream.workshop import output_of, table_sinks
+from platform_core.testing.crashes import Crashed, Crashes, CrashingOutput, MemoryPublisher
+from platform_core.testing.positions import ScriptCheckpoint
+from platform_core.testing.result import Result, Row, decoded, in_order, refused
+from platform_core.testing.script import Clock, Crash, Mark, Record, Script, records_of
+from platform_core.testing.topics import ScriptSource, Topics
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_AFTER_ALL = timedelta(days=3650)
+
+
+@dataclass(kw_only=True)
+class Stage:
+    spark: SparkSession
+    job: StreamingJob
+    settings: Settings
+    _outcomes: dict[int, Outcome] = field(default_factory=dict[int, Outcome])
+    _pending: list[Record] = field(default_factory=list[Record])
+    _clock_ms: int = 0
+
+    def __post_init__(self) -> None:
+        self._release = ReleaseId(self.job.name, 1)
+        self._topics = Topics(self.job, self.settings.home / "topics")
+        self._checkpoint = ScriptCheckpoint(self.settings.checkpoint(self._release), self._topics)
+        self._crashes = Crashes()
+        self._publisher = MemoryPublisher(self._crashes)
+        self._showing = threading.Lock()
+        self._life: _Life | None = None
+
+    def perform(self, script: Script) -> Result:
+        steps = list(script)
+        last = max((record.at for record in records_of(steps)), default=datetime.now(UTC))
+        try:
+            for step in steps:
+                self._take(step, last + _AFTER_ALL)
+            self._until_quiet()
+        finally:
+            self._end_life()
+        return self._result()
+
+    def _take(self, step: Record | Mark | Crash | Clock, after_all: datetime) -> None:
+        match step:
+            case Record():
+                self._pending.append(step)
+            case Mark.BATCH:
+                self._close_batch()
+            case Mark.QUIET:
+                self._until_quiet()
+            case Mark.END:
+                self._move_clock(after_all)
+            case Clock(to):
+                self._move_clock(to)
+            case Crash():
+                self._crash(step)
+
+    def _close_batch(self) -> None:
+        if self._pending:
+            self._topics.append(self._pending)
+            self._pending = []
+
+    def _until_quiet(self) -> None:
+        self._close_batch()
+        life = self._alive()
+        life.finish()
+
+    def _crash(self, crash: Crash) -> None:
+        """Within the batch at hand; between two batches where none is."""
+        if self._pending:
+            self._close_batch()
+            self._crashes.arm(crash, self._topics.newest)
+            self._alive().die()
+        else:
+            self._until_quiet()
+        self._end_life()
+        self._forget_state()
+
+    def _move_clock(self, to: datetime) -> None:
+        """Plans a batch without records and with the watermark that a record of that time would have brought."""
+        self._until_quiet()
+        self._end_life()
+        moved = _ms(to)
+        self._clock_ms = max(self._clock_ms, moved)
+        delays = [delay for part in self.job.streams.values() if (delay := watermark_delay(part)) is not None]
+        self._checkpoint.plan(moved - _millis(min(delays)) if delays else 0)
+        self._until_quiet()
+
+    def _alive(self) -> _Life:
+        """The query at hand, or a new life of it; all that the script has brought by now can be seen."""
+        if self._life is None:
+            if self._topics.newest < 0:
+                self._topics.append([])  # a batch without records, as the query has to begin with one
+            self._topics.show()
+            self._life = self._new_life()
+        else:
+            with self._showing:  # a batch waits meanwhile: it must find all of these or none
+                self._topics.show()
+        return self._life
+
+    def _end_life(self) -> None:
+        if self._life is not None:
+            life, self._life = self._life, None
+            life.end()
+
+    def _new_life(self) -> _Life:
+        output = output_of(self.settings, self.job, self._release)
+        committed = output.position()
+        prove(self._checkpoint, output.applied(), committed, output.uri)
+        held = ExitStack()
+        duck = duckdb.connect(config={"threads": "1"})
+        held.callback(duck.close)
+        sinks = table_sinks(self.settings, self.job, self._release, CrashingOutput(output, self._crashes), duck)
+        if self.job.publish is None:
+            sinks.mirror = self._publisher.mirror
+        else:
+            sinks.publisher = self._publisher
+        batches = self._batches(sinks, duck, committed)
+        source = ScriptSource(self._topics, self.job, self.spark)
+        query = ReleaseQuery(
+            self.job, streamed(self.job, source), self._checkpoint.path, lambda frame, n: self._run(batches, frame, n)
+        )
+        batches.metrics = lambda: observed_by(query.query)
+        query.start(processingTime="0 seconds")
+        return _Life(query, held)
+
+    def _batches(self, sinks: Sinks, duck: duckdb.DuckDBPyConnection, committed: Position | None) -> Batches:
+        return Batches(
+            job=self.job,
+            release=str(self._release),
+            positions=self._checkpoint,
+            sinks=sinks,
+            duck=duck,
+            metrics=dict,
+            begin=lambda: None,
+            may_write=lambda: self._crashes.reach(Crash.BEFORE_WRITES),
+            recount=self._recount,
+            report=self._keep,
+            clock_ms=max(self._clock_ms, committed.newest_ms if committed else 0),
+        )
+
+    def _run(self, batches: Batches, frame: DataFrame, batch: int) -> None:
+        with self._showing:
+            brings = self._checkpoint.brings_records(batch)
+            self._crashes.enter(self._checkpoint.number(batch) if brings else None)
+        batches.run(frame, batch)
+
+    def _recount(self, position: Position, before_ms: int) -> int:
+        return behind(self._topics.between(self.spark, position.start, position.offsets), self.job, before_ms)
+
+    def _keep(self, outcome: Outcome) -> None:
+        self._outcomes[outcome.position.batch] = outcome
+
+    def _forget_state(self) -> None:
+        """What a dead process loses: state held in memory, which is then read from the checkpoint again."""
+        jvm = self.spark._jvm  # pyright: ignore[reportPrivateUsage]
+        jvm.org.apache.spark.sql.execution.streaming.state.StateStore.stop()  # pyright: ignore[reportOptionalMemberAccess]
+
+    def _result(self) -> Result:
+        outcomes = [self._outcomes[batch] for batch in sorted(self._outcomes)]
+        watermark = outcomes[-1].position.watermark_ms if outcomes else 0
+        return Result(
+            rows=in_order(_rows(self.settings.table_uri(self._release)), self.job),
+            published=decoded(self._publisher.records, self.job.publish),
+            rejects=refused(_rows(self.settings.rejects_uri(self.job.name))),
+            late=sum(outcome.late for outcome in outcomes),
+            batches=outcomes,
+            watermark=datetime.fromtimestamp(watermark / 1000, UTC) if watermark else None,
+        )
+
+
+@dataclass(frozen=True)
+class _Life:
+    """One query, from its start to its end."""
+
+    query: ReleaseQuery
+    held: ExitStack
+
+    def finish(self) -> None:
+        """Returns when all that can be seen is processed; raises what ended the query otherwise."""
+        from pyspark.errors import StreamingQueryException
+
+        try:
+            self.query.query.processAllAvailable()
+        except StreamingQueryException:
+            self.query.watch(lambda: False)
+            raise
+
+    def die(self) -> None:
+        try:
+            self.query.watch(lambda: False)
+        except Crashed:
+            return
+
+    def end(self) -> None:
+        try:
+            if self.query.query.isActive:
+                self.query.query.stop()
+        finally:
+            self.held.close()
+
+
+def _rows(uri: str) -> list[Row]:
+    if not (Path(uri) / "_delta_log").is_dir():
+        return []
+    rows: list[Row] = DeltaTable(uri).to_pyarrow_table().to_pylist()
+    return rows
+
+
+def _ms(moment: datetime) -> int:
+    return _millis(moment - datetime.fromtimestamp(0, UTC))
+
+
+def _millis(span: timedelta) -> int:
+    return span // timedelta(milliseconds=1)
