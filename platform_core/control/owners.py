@@ -27,7 +27,8 @@ class Owner:
     @classmethod
     def of(cls, pid: int) -> Owner:
         """The process that has `pid` now; one that has gone meanwhile gets a beginning that no process has."""
-        return cls(machine(), pid, _started_at(pid) or 0.0)
+        seen = _seen(pid)
+        return cls(machine(), pid, -1.0 if seen is None else seen[0])
 
     @property
     def here(self) -> bool:
@@ -37,7 +38,7 @@ class Owner:
     @property
     def running(self) -> bool:
         """Whether the process is known to exist; a zombie has ended."""
-        return self.here and self.started_at != 0.0 and _started_at(self.pid) == self.started_at
+        return self.here and _seen(self.pid) == (self.started_at, True)
 
     @property
     def gone(self) -> bool:
@@ -70,21 +71,23 @@ def machine() -> str:
     return f"{socket.gethostname()}/{boot}-{namespace}"
 
 
-def _started_at(pid: int) -> float | None:
-    """Seconds from the boot on Linux: psutil's create_time moves when the clock is set. None when it has ended."""
-    stat = Path(f"/proc/{pid}/stat")
-    if not stat.parent.parent.joinpath("self").exists():
-        return _created(pid)
+def _seen(pid: int) -> tuple[float, bool] | None:
+    """When the process began and whether it still runs; None when nothing of it is left, not even a zombie.
+
+    Seconds from the boot on Linux, since psutil's create_time moves when the clock is set.
+    """
+    if not Path("/proc/self/stat").exists():
+        return _seen_by_psutil(pid)
     try:
-        after_name = stat.read_text().rpartition(")")[2].split()
+        after_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
         return None
-    return None if after_name[0] in "ZX" else int(after_name[19]) / os.sysconf("SC_CLK_TCK")
+    return int(after_name[19]) / os.sysconf("SC_CLK_TCK"), after_name[0] not in "ZX"
 
 
-def _created(pid: int) -> float | None:
+def _seen_by_psutil(pid: int) -> tuple[float, bool] | None:
     try:
         process = psutil.Process(pid)
-        return None if process.status() == psutil.STATUS_ZOMBIE else process.create_time()
+        return process.create_time(), process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return None

@@ -65,7 +65,7 @@ class Supervisor:
 
     def round(self) -> None:
         """One look at everything. What it cannot do now, the next round does."""
-        self._spawner.reap()
+        self._spawner.reap()  # also while the store is away
         try:
             if self._leading():
                 self._supervise()
@@ -112,6 +112,7 @@ class Supervisor:
         at = self._seen
         lease, driver = at.leases.get(driver_lease(release)), at.drivers.get(release)
         living = at.living(release) | self._spawner.running(release)
+        self._spawner.reap()  # after that look: whoever it saw ended has an ending now
         seen = Seen(
             living=living,
             lost=frozenset(owner for owner in at.owners(release) if owner.gone),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 from collections.abc import Generator
@@ -10,7 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from platform_core.services import ports, postgres, process
+import psutil
+
+from platform_core.services import ports, postgres
 from platform_core.services.service import start
 from platform_core.settings import Settings, load
 
@@ -31,8 +32,10 @@ class OwnPostgres:
 
     def signal_all(self, number: signal.Signals) -> None:
         """To the server and all its processes."""
-        for member in process.members(self.child.pid if self.child else 0):
-            os.kill(member.pid, number)
+        if self.child is not None and self.child.poll() is None:
+            server = psutil.Process(self.child.pid)
+            for process in [server, *server.children(recursive=True)]:
+                process.send_signal(number)
 
 
 @contextmanager
