@@ -49,7 +49,8 @@ def _difference(name: str, there: Mapping[str, str], frozen: Mapping[str, str]) 
 
 def python_for(settings: Settings, found: Manifest) -> Path:
     """An interpreter in an environment of the release's own lock."""
-    return environment.python_of(settings, settings.archive(found.release) / CODE, found.requirements_sha256)
+    code = settings.archive(found.release) / CODE
+    return environment.python_of(settings, environment.Locks(code, found.requirements_sha256, found.jars_sha256))
 
 
 def command_for(settings: Settings, release: ReleaseId) -> tuple[list[str], dict[str, str]]:

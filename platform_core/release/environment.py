@@ -1,38 +1,58 @@
-"""Environments of locks: the running one where its lock is the release's, else one built for that lock and kept."""
+"""Environments of locks: the running one where its locks are the release's, else one built for them and kept."""
 
 from __future__ import annotations
 
 import fcntl
+import json
+import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from platform_core.errors import SetupError
-from platform_core.release.contents import LOCK
+from platform_core.release.contents import JARS_LOCK, LOCK
 from platform_core.settings import Settings
 
 STAMP = "weir-lock.sha256"  # written last: an environment without it was never finished
+JARS = "weir-jars"
 
 
-def python_of(settings: Settings, code: Path, lock_sha256: str) -> Path:
-    """An interpreter with the packages of the lock in `code`; building one takes minutes, finding it none."""
+@dataclass(frozen=True)
+class Locks:
+    """What a release was frozen with, and the code in whose archive the locks stand."""
+
+    code: Path
+    requirements_sha256: str
+    jars_sha256: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.requirements_sha256[:16]}-{self.jars_sha256[:16] or 'no-jars'}"
+
+
+def python_of(settings: Settings, locks: Locks) -> Path:
+    """An interpreter with the packages and jars of the locks; building one takes minutes, finding it none."""
     running = Path(sys.prefix)
-    if stamp_of(running) == lock_sha256:
+    if _fits(running, locks):
         return running / "bin" / "python"
-    place = settings.home / "environments" / lock_sha256
+    place = settings.home / "environments" / locks.name
     with _alone(place):
-        if stamp_of(place) != lock_sha256:
-            _build(place, code / LOCK, lock_sha256, settings.logs / f"environment-{lock_sha256[:12]}.log")
+        if not _fits(place, locks):
+            _build(place, locks, settings)
     return place / "bin" / "python"
 
 
-def stamp_of(folder: Path) -> str:
-    """The lock that an environment was made from; empty when it is none, or half made."""
-    path = folder / STAMP
-    return path.read_text().strip() if path.is_file() else ""
+def _fits(folder: Path, locks: Locks) -> bool:
+    """Made from the same packages, whole, and with every jar; a jar's name carries its version."""
+    stamp, jars = folder / STAMP, locks.code / JARS_LOCK
+    if not stamp.is_file() or stamp.read_text().strip() != locks.requirements_sha256:
+        return False
+    wanted = json.loads(jars.read_text()) if jars.is_file() else []
+    return all((folder / JARS / jar["use"] / jar["file"]).is_file() for jar in wanted)
 
 
 @contextmanager
@@ -44,34 +64,38 @@ def _alone(place: Path) -> Generator[None]:
         yield
 
 
-def _build(place: Path, lock: Path, lock_sha256: str, log: Path) -> None:
-    if place.exists():
-        shutil.rmtree(place)
+def _build(place: Path, locks: Locks, settings: Settings) -> None:
+    """By pip, which obeys the machine's mirrors and certificates; uv is faster and would need them told again."""
+    log = settings.logs / f"environment-{locks.name}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
-    python = str(place / "bin" / "python")
-    uv = _uv()
-    _run([uv, "venv", "--python", f"{sys.version_info.major}.{sys.version_info.minor}", str(place)], log)
-    install = ["--require-hashes", "--no-deps", "--compile-bytecode", "--python", python, "--requirements", str(lock)]
-    _run([uv, "pip", "install", *install], log)
-    (place / STAMP).write_text(lock_sha256)
+    shutil.rmtree(place, ignore_errors=True)
+    python, environment = str(place / "bin" / "python"), {**settings.child_environment(), "PYTHONPATH": ""}
+    _run([sys.executable, "-m", "venv", str(place)], environment, log)
+    install = ["-m", "pip", "install", "--require-hashes", "--no-deps", "--requirement", str(locks.code / LOCK)]
+    _run([python, *install], environment, log)
+    if (locks.code / JARS_LOCK).is_file():
+        _share_jars(place / JARS)
+        archived = {**environment, "PYTHONPATH": str(locks.code), "PYTHONDONTWRITEBYTECODE": "1"}
+        _run([python, "-m", "platform_core.services.jars", str(log)], archived, log)  # proves, fetches what is missing
+    (place / STAMP).write_text(locks.requirements_sha256)
 
 
-def _uv() -> str:
-    beside = Path(sys.prefix) / "bin" / "uv"
-    found = str(beside) if beside.is_file() else shutil.which("uv")
-    if found is None:
-        raise SetupError(
-            f"uv is neither in {beside.parent} nor in PATH; a release of another lock needs it to get its environment.",
-            remedy="Run `make setup`.",
-        )
-    return found
+def _share_jars(target: Path) -> None:
+    """Most jars of two locks are the same files: linked, not fetched."""
+    source = Path(sys.prefix) / JARS
+    for jar in source.glob("*/*.jar"):
+        (target / jar.parent.name).mkdir(parents=True, exist_ok=True)
+        try:
+            os.link(jar, target / jar.parent.name / jar.name)
+        except OSError:  # another file system
+            shutil.copy2(jar, target / jar.parent.name / jar.name)
 
 
-def _run(command: list[str], log: Path) -> None:
+def _run(command: list[str], environment: dict[str, str], log: Path) -> None:
     with log.open("ab") as output:
-        status = subprocess.run(command, stdout=output, stderr=subprocess.STDOUT, check=False).returncode
-    if status != 0:
+        ran = subprocess.run(command, stdout=output, stderr=subprocess.STDOUT, env=environment, check=False)
+    if ran.returncode != 0:
         raise SetupError(
-            f"`{' '.join(command[:3])}` for a release's environment ended with status {status}.",
+            f"A release's environment: `{' '.join(command[1:4])}` ended with status {ran.returncode}.",
             remedy=f"Its output is in {log}; it is tried again at the next start.",
         )

@@ -12,8 +12,8 @@ from uuid import uuid4
 import pytest
 
 from platform_core.control.store import ControlStore
-from platform_core.release.contents import LOCK, archive_digest, copy, seal
-from platform_core.release.environment import STAMP
+from platform_core.release.contents import JARS_LOCK, LOCK, archive_digest, copy, seal
+from platform_core.release.environment import STAMP, Locks
 from platform_core.release.manifest import CODE, MANIFEST, Manifest, Output
 from platform_core.settings import ROOT, Settings
 from tests.conftest import Broker, Database
@@ -103,7 +103,7 @@ def frozen_by_hand(settings: Settings, tree: Tree, number: int = 1) -> Manifest:
         files=files,
         archive_sha256=archive_digest(files),
         requirements_sha256=files[LOCK],
-        jars_sha256="",
+        jars_sha256=files.get(JARS_LOCK, ""),
         fingerprint="",
         declared={},
         topics={},
@@ -116,13 +116,17 @@ def frozen_by_hand(settings: Settings, tree: Tree, number: int = 1) -> Manifest:
     return manifest
 
 
-def environment_kept(settings: Settings, lock_sha256: str) -> Path:
-    """An environment of that lock, as if it had been built earlier: links to the one that runs the tests."""
-    place = settings.home / "environments" / lock_sha256
+def environment_kept(settings: Settings, manifest: Manifest) -> Path:
+    """An environment of the release's locks, as if it had been built earlier: links to the one that runs the tests."""
+    place = settings.home / "environments" / locks_of(settings, manifest).name
     if not place.exists():
         (place / "bin").mkdir(parents=True)
         (place / "bin" / "python").symlink_to(Path(sys.executable).resolve())
         (place / "lib").symlink_to(Path(sys.prefix) / "lib")
         shutil.copy(Path(sys.prefix) / "pyvenv.cfg", place / "pyvenv.cfg")
-        (place / STAMP).write_text(lock_sha256)
+        (place / STAMP).write_text(manifest.requirements_sha256)
     return place
+
+
+def locks_of(settings: Settings, manifest: Manifest) -> Locks:
+    return Locks(settings.archive(manifest.release) / CODE, manifest.requirements_sha256, manifest.jars_sha256)

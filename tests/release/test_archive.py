@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,10 +15,10 @@ import pytest
 from platform_core.errors import ArchiveError, SetupError
 from platform_core.names import ReleaseId
 from platform_core.release import archive, environment
-from platform_core.release.contents import LOCK, code_files
+from platform_core.release.contents import JARS_LOCK, LOCK, code_files
 from platform_core.release.manifest import CODE, MANIFEST
 from platform_core.settings import Settings
-from tests.release.conftest import Tree, environment_kept, frozen_by_hand
+from tests.release.conftest import Tree, environment_kept, frozen_by_hand, locks_of
 
 Damage = Callable[[Path, str], object]
 
@@ -94,7 +96,7 @@ def test_the_archive_holds_code_and_locks_and_neither_tests_nor_caches(tree: Tre
 
 def test_an_archive_runs_its_own_code_after_the_tree_has_changed(settings: Settings, tree: Tree) -> None:
     manifest = frozen_by_hand(settings, tree)
-    environment_kept(settings, manifest.requirements_sha256)
+    environment_kept(settings, manifest)
     tree.edit('GREETING = "first"', 'GREETING = "second"')
     argv, env = archive.command_for(settings, manifest.release)
     assert argv[1:] == ["-m", "platform_core.stream.driver", str(manifest.release)]
@@ -117,17 +119,56 @@ def test_a_release_of_the_running_lock_runs_in_the_running_environment(
 
 def test_a_release_of_another_lock_runs_in_the_environment_kept_for_it(settings: Settings, tree: Tree) -> None:
     manifest = frozen_by_hand(settings, tree)
-    place = environment_kept(settings, manifest.requirements_sha256)
+    place = environment_kept(settings, manifest)
     assert archive.python_for(settings, manifest) == place / "bin" / "python"
 
 
-def test_a_half_made_environment_does_not_count(
-    settings: Settings, tree: Tree, monkeypatch: pytest.MonkeyPatch
+def test_the_running_environment_with_other_jars_does_not_count(
+    settings: Settings, tree: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tree.root / LOCK).write_text(f"half-made=={tree.job}\n")
+    (tree.root / JARS_LOCK).parent.mkdir(parents=True)
+    (tree.root / JARS_LOCK).write_text(json.dumps([{"use": "spark", "file": f"{tree.job}-1.0.jar"}]))
     manifest = frozen_by_hand(settings, tree)
-    place = environment_kept(settings, manifest.requirements_sha256)
-    (place / environment.STAMP).unlink()
-    monkeypatch.setattr(environment, "_uv", lambda: "false")
-    with pytest.raises(SetupError, match=r"`false venv --python` .* ended with status 1"):
+    (tmp_path / environment.STAMP).write_text(manifest.requirements_sha256)
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    built: list[Path] = []
+    monkeypatch.setattr(environment, "_build", lambda place, *_: built.append(place))  # pyright: ignore
+    place = archive.python_for(settings, manifest).parents[1]
+    assert built == [place]
+    (tmp_path / "weir-jars" / "spark").mkdir(parents=True)
+    (tmp_path / "weir-jars" / "spark" / f"{tree.job}-1.0.jar").touch()
+    assert archive.python_for(settings, manifest) == tmp_path / "bin" / "python"
+
+
+@pytest.mark.stack
+def test_an_environment_is_built_from_the_archived_lock_once(settings: Settings, tree: Tree, tmp_path: Path) -> None:
+    wheel = _wheel(tmp_path, tree.job)
+    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    lock = f"--no-index\n--find-links {tmp_path}\n{tree.job}==1.0 --hash=sha256:{digest}\n"
+    (tree.root / LOCK).write_text(lock)
+    manifest = frozen_by_hand(settings, tree)
+    python = archive.python_for(settings, manifest)
+    shown = subprocess.run([python, "-c", f"import {tree.job} as m; print(m.SAYS)"], capture_output=True, text=True)
+    assert shown.stdout == "locked\n"
+    wheel.unlink()
+    assert archive.python_for(settings, manifest) == python
+
+
+@pytest.mark.stack
+def test_a_lock_that_cannot_be_installed_leaves_nothing_that_counts(settings: Settings, tree: Tree) -> None:
+    (tree.root / LOCK).write_text(f"--no-index\n{tree.job}==1.0 --hash=sha256:{'0' * 64}\n")
+    manifest = frozen_by_hand(settings, tree)
+    with pytest.raises(SetupError, match=r"`-m pip install` ended with status 1\. Its output is in "):
         archive.python_for(settings, manifest)
+    place = settings.home / "environments" / locks_of(settings, manifest).name
+    assert not (place / environment.STAMP).exists()
+
+
+def _wheel(folder: Path, name: str) -> Path:
+    path = folder / f"{name}-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr(f"{name}.py", "SAYS = 'locked'\n")
+        file.writestr(f"{name}-1.0.dist-info/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        file.writestr(f"{name}-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        file.writestr(f"{name}-1.0.dist-info/RECORD", "")
+    return path
