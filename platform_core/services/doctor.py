@@ -118,7 +118,8 @@ def _ports_free(settings: Settings) -> Iterator[Finding]:
     for service in managed(settings):
         for port in service.ports:
             busy = ports.taken(port)
-            what = f"port {port} of {service.name} is {f'taken by {ports.holder(port)}' if busy else 'free'}"
+            how = f"taken by {ports.describe(ports.holder(port))}" if busy else "free"
+            what = f"port {port} of {service.name} is {how}"
             yield Finding(not busy, what, f"Stop that process, or set another with {service.port_setting}.")
 
 

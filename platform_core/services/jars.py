@@ -59,7 +59,7 @@ def digest(path: Path) -> str:
 
 def install(jars: list[Jar], folder: Path, show: Callable[[int, int], None], log: Path) -> int:
     """Makes `folder` hold exactly these; what an earlier attempt brought is kept. Returns how many were fetched."""
-    wanted = _not_proved(jars, folder)
+    wanted = to_fetch(jars, folder)
     for _ in range(ATTEMPTS if wanted else 0):
         _fetch(missing(wanted, folder), folder, show, log)
         if not missing(wanted, folder):
@@ -75,7 +75,8 @@ def install(jars: list[Jar], folder: Path, show: Callable[[int, int], None], log
     return len(wanted)
 
 
-def _not_proved(jars: list[Jar], folder: Path) -> list[Jar]:
+def to_fetch(jars: list[Jar], folder: Path) -> list[Jar]:
+    """Those that are not there with the locked hash."""
     return [jar for jar in jars if not jar.whole(folder) or digest(folder / jar.use / jar.file) != jar.sha256]
 
 
@@ -89,7 +90,7 @@ def _fetch(jars: list[Jar], folder: Path, show: Callable[[int, int], None], log:
             time.sleep(0.3)
     for lot, place in zip(lots, places, strict=True):
         for jar in lot:
-            _accept(jar, place, folder)
+            accept(jar, place, folder)
 
 
 def _lots(jars: list[Jar]) -> list[list[Jar]]:
@@ -134,7 +135,7 @@ def _arrived(folder: Path) -> int:
     return total
 
 
-def _accept(jar: Jar, place: Path, folder: Path) -> None:
+def accept(jar: Jar, place: Path, folder: Path) -> None:
     """Into its folder in one step, or not at all."""
     fetched = place / "lib" / jar.file
     if not fetched.is_file():

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import socket
+import time
 from contextlib import ExitStack
 
 import psutil
 
 from platform_core.errors import SetupError
+
+DYING_SECONDS = 10.0  # a killed process keeps its ports until the kernel has freed its memory
 
 
 def answers(port: int, host: str = "127.0.0.1") -> bool:
@@ -28,25 +31,35 @@ def taken(port: int) -> bool:
     return False
 
 
-def holder(port: int) -> str:
-    """The process that listens there, in words."""
+def holder(port: int) -> psutil.Process | None:
+    """The process that listens there; None for another user's, and for one that is dying."""
     try:
         for link in psutil.net_connections("tcp"):
             if link.laddr and link.laddr.port == port and link.status == psutil.CONN_LISTEN and link.pid:
-                process = psutil.Process(link.pid)
-                return f"process {link.pid} ({' '.join(process.cmdline())[:120] or process.name()})"
+                return psutil.Process(link.pid)
     except psutil.Error:
         pass
-    return "a process of another user"
+    return None
+
+
+def describe(one: psutil.Process | None) -> str:
+    try:
+        return "a process of another user" if one is None else f"process {one.pid} ({' '.join(one.cmdline())[:120]})"
+    except psutil.Error:
+        return "a process that has just ended"
 
 
 def require_free(service: str, ports: tuple[int, ...], setting: str) -> None:
     for port in ports:
-        if taken(port):
-            raise SetupError(
-                f"{service} cannot start: port {port} is taken by {holder(port)}.",
-                remedy=f"Stop that process, or set another port with {setting}.",
-            )
+        deadline = time.monotonic() + DYING_SECONDS
+        while taken(port):
+            one = holder(port)
+            if one is not None or time.monotonic() > deadline:
+                raise SetupError(
+                    f"{service} cannot start: port {port} is taken by {describe(one)}.",
+                    remedy=f"Stop that process, or set another port with {setting}.",
+                )
+            time.sleep(0.1)
 
 
 def free(count: int) -> list[int]:
