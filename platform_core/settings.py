@@ -20,6 +20,7 @@ from platform_core.errors import SettingsError
 from platform_core.names import ReleaseId
 
 ROOT = Path(__file__).resolve().parent.parent  # the tree that this code stands in: a working tree or an archive
+FROZEN = (ROOT.parent / "release.json").is_file()
 _BUNDLED_JAVA = Path(sys.prefix) / "weir-java"  # set-up installs it where there is no Java that fits
 
 
@@ -129,8 +130,7 @@ class Settings(Section):
                 value = getattr(section, name)
                 if isinstance(value, str | int | float):
                     env[f"WEIR_{type(section).__name__.upper()}__{name.upper()}"] = str(value)
-        profile = Path(self.profile)
-        env["WEIR_PROFILE"] = str(profile.resolve()) if profile.suffix == ".toml" else self.profile
+        env["WEIR_PROFILE"] = str(_place_of(self.profile))  # a frozen release's copy of it may be years old
         env["WEIR_HOME"] = str(self.home)
         env["PYSPARK_PYTHON"] = env["PYSPARK_DRIVER_PYTHON"] = sys.executable
         if _BUNDLED_JAVA.is_dir():
@@ -166,22 +166,39 @@ def load(profile: str | None = None, environment: Mapping[str, str] | None = Non
     values.setdefault("home", env.get("WEIR_HOME", str(Path.cwd() / ".weir")))
     values["profile"] = name
     try:
-        settings = Settings.model_validate(values)
+        settings = Settings.model_validate(_known(values) if FROZEN else values)
     except ValidationError as error:
         raise _unreadable(name, error) from error
     return settings.model_copy(update={"home": settings.home.expanduser().resolve()})
 
 
 def _profile(name: str) -> dict[str, Any]:
+    place = _place_of(name)
+    try:
+        return tomllib.loads(place.read_text())
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"{place}: {error}.", remedy="Correct the file.") from error
+
+
+def _place_of(name: str) -> Path:
     places = [Path(name), ROOT / "infra" / "profiles" / f"{name}.toml"]
     for place in places:
         if place.suffix == ".toml" and place.is_file():
-            try:
-                return tomllib.loads(place.read_text())
-            except tomllib.TOMLDecodeError as error:
-                raise SettingsError(f"{place}: {error}.", remedy="Correct the file.") from error
+            return place.resolve()
     looked = ", ".join(str(place) for place in places)
     raise SettingsError(f"There is no profile {name!r}; looked at {looked}.", remedy="Set WEIR_PROFILE to one that is.")
+
+
+def _known(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Without the fields that this code has never heard of: a newer platform may start an old release."""
+    known: dict[str, Any] = {}
+    for name, value in values.items():
+        kind = Settings.model_fields[name].annotation if name in Settings.model_fields else None
+        if isinstance(kind, type) and issubclass(kind, Section):
+            known[name] = {field: part for field, part in value.items() if field in kind.model_fields}
+        elif kind is not None:
+            known[name] = value
+    return known
 
 
 def _overlay(values: dict[str, Any], env: Mapping[str, str]) -> None:

@@ -108,6 +108,19 @@ def test_an_archive_runs_its_own_code_after_the_tree_has_changed(settings: Setti
     archive.verify(settings, manifest.release)  # running it left nothing in it
 
 
+def test_an_archive_starts_under_a_platform_with_newer_settings(settings: Settings, tree: Tree) -> None:
+    manifest = frozen_by_hand(settings, tree)
+    environment_kept(settings, manifest)
+    profile = tree.root / "newer.toml"
+    profile.write_text("[kafka]\nnever_heard_of = 1\nclient = {linger = '5'}\n\n[another]\nsection = true\n")
+    newer = settings.model_copy(update={"profile": str(profile)})
+    argv, env = archive.command_for(newer, manifest.release)
+    shown = "from platform_core.settings import load; s = load(); print(s.kafka.client, s.kafka.port)"
+    env |= {"WEIR_KAFKA__ALSO_NEW": "1"}
+    ran = subprocess.run([argv[0], "-c", shown], env=env, cwd=settings.home, capture_output=True, text=True, check=True)
+    assert ran.stdout == f"{{'linger': '5'}} {settings.kafka.port}\n"
+
+
 def test_a_release_of_the_running_lock_runs_in_the_running_environment(
     settings: Settings, tree: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
