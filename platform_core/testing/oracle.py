@@ -138,8 +138,9 @@ class Oracle:
         refused: Counter[Row] = Counter()
         for topic_row in {row for part in self._job.inputs.values() for row in _refused(records, part)}:
             refused[topic_row] = 1
-        there = DeltaTable(self._settings.rejects_uri(self._job.name)).to_pyarrow_table()
-        ours = [row for row in there.to_pylist() if row["release"] == str(self._release)]
+        uri = self._settings.rejects_uri(self._job.name)
+        there = DeltaTable(uri).to_pyarrow_table().to_pylist() if DeltaTable.is_deltatable(uri) else []
+        ours = [row for row in there if row["release"] == str(self._release)]
         kept = Counter(tuple(row[name] for name in _REJECT) for row in ours)
         return _unlike(kept, refused, "rejects of table and batch")
 

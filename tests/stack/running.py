@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -121,9 +121,24 @@ class Platform:
         self._processes.append(running)
         return running
 
-    def stop_service(self, name: str) -> None:
-        """SIGKILL to it and all that it started."""
-        next(one for one in reversed(self._processes) if one.name == name).kill_all()
+    def service(self, name: str) -> Running:
+        """The newest of that name."""
+        return next(one for one in reversed(self._processes) if one.name == name)
+
+    def everything(self) -> list[psutil.Process]:
+        """Every living process of this home, whoever began it."""
+        own = {one.pid: one for begun in self._processes for one in begun.members}
+        home = str(self.settings.home)
+        return [one for one in psutil.process_iter() if one.pid in own or (_home_of(one) == home and _lives(one))]
+
+    def power_cut(self, sparing: Sequence[Running] = ()) -> None:
+        """SIGKILL to everything at once."""
+        spared = {one.pid for running in sparing for one in running.members}
+        struck = [one for one in self.everything() if one.pid not in spared]
+        for one in struck:
+            with suppress(psutil.NoSuchProcess):
+                one.kill()
+        psutil.wait_procs(struck, timeout=30)
 
     def freeze(self, *jobs: str) -> list[ReleaseId]:
         """v1 of each job, from the settings' tree."""
@@ -177,9 +192,10 @@ class Platform:
             until(lambda r=release, b=before: self.batch(r) >= b + batches, f"{release} commits batches", about=log)
 
     def end(self) -> None:
-        for one in reversed(self._processes):
-            one.thaw()
-            one.kill_all()
+        for one in self.everything():
+            with suppress(psutil.NoSuchProcess):
+                one.resume()
+        self.power_cut()
         if "store" in vars(self):
             self.store.close()
 
@@ -200,6 +216,14 @@ def _session(pid: int) -> int | None:
     try:
         return os.getsid(pid)
     except OSError:
+        return None
+
+
+def _home_of(one: psutil.Process) -> str | None:
+    """Postgres writes over its environment; it is found by its session instead."""
+    try:
+        return one.environ().get("WEIR_HOME")
+    except psutil.Error:
         return None
 
 

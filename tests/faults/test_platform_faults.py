@@ -1,0 +1,143 @@
+"""The three jobs under one supervisor and under load, while the services beneath them die.
+
+The tests share one platform and follow each other: what one leaves behind is where the next begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+
+from platform_core.control import aliases, releases, wanted
+from platform_core.names import ReleaseId
+from platform_core.services import kafka, ports, postgres
+from platform_core.settings import load as load_settings
+from platform_core.testing.oracle import Oracle
+from tests.stack.jobs import JOBS, load, oracles
+from tests.stack.running import Platform, Running, a_platform, until
+
+pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(1500)]
+
+# Shorter than Kafka's own half minutes, so that a frozen broker runs into all of them in a third of the time.
+PROFILE = """
+[kafka.client]
+"socket.timeout.ms" = "6000"
+[kafka.spark]
+"request.timeout.ms" = "6000"
+"default.api.timeout.ms" = "8000"
+[supervision]
+lease_seconds = 8
+backoff_seconds = 1
+"""
+
+
+@pytest.fixture(scope="module")
+def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
+    folder = tmp_path_factory.mktemp("platform-faults")
+    (folder / "hurt.toml").write_text(PROFILE)
+    broker, _, database = (str(port) for port in ports.free(3))
+    where = {"WEIR_HOME": str(folder / "home"), "WEIR_KAFKA__PORT": broker, "WEIR_POSTGRES__PORT": database}
+    settings = load_settings(str(folder / "hurt.toml"), environment=where)
+    with a_platform(settings, own=[postgres.server, kafka.broker]) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def streams(platform: Platform) -> list[ReleaseId]:
+    """All three at work, under load."""
+    frozen = platform.freeze(*JOBS)
+    for release in frozen:
+        wanted.want(platform.store, release, "run", "a test")
+    platform.supervise()
+    generators = load(platform)
+    platform.works(*frozen)
+    assert all(one.alive for one in generators)
+    return frozen
+
+
+@pytest.fixture(scope="module")
+def oracle(spark: SparkSession, platform: Platform, streams: list[ReleaseId]) -> dict[ReleaseId, Oracle]:
+    return oracles(spark, platform, streams)
+
+
+def generators(platform: Platform) -> list[Running]:
+    return [platform.service(f"generator-{kind}") for kind in ("stocks", "clicks", "lines")]
+
+
+def differences(oracle: dict[ReleaseId, Oracle]) -> dict[str, list[str]]:
+    return {str(release): one.table() for release, one in oracle.items()}
+
+
+def nothing(streams: list[ReleaseId]) -> dict[str, list[str]]:
+    return {str(release): [] for release in streams}
+
+
+def test_three_jobs_write_what_a_batch_computes(streams: list[ReleaseId], oracle: dict[ReleaseId, Oracle]) -> None:
+    assert differences(oracle) == nothing(streams)
+
+
+def test_streams_outlive_a_killed_broker(
+    platform: Platform, streams: list[ReleaseId], oracle: dict[ReleaseId, Oracle]
+) -> None:
+    platform.service("kafka").kill_all()
+    platform.serve(kafka.broker(platform.settings))
+    platform.works(*streams, batches=3)
+    assert all(one.alive for one in generators(platform))
+    assert differences(oracle) == nothing(streams)
+
+
+def test_streams_outlive_a_frozen_broker(
+    platform: Platform, streams: list[ReleaseId], oracle: dict[ReleaseId, Oracle]
+) -> None:
+    broker = platform.service("kafka")
+    noticed = {release: _complaints(platform, release) for release in streams}
+    broker.freeze()
+    try:
+        for release, before in noticed.items():
+            until(lambda r=release, b=before: _complaints(platform, r) > b, f"{release} notices that nobody answers")
+    finally:
+        broker.thaw()
+    platform.works(*streams, batches=3)
+    assert differences(oracle) == nothing(streams)
+
+
+def test_all_resumes_after_everything_was_killed_at_once(
+    platform: Platform, streams: list[ReleaseId], oracle: dict[ReleaseId, Oracle]
+) -> None:
+    before = _states(platform)
+    positions = {release: platform.batch(release) for release in streams}
+    platform.power_cut(sparing=generators(platform))
+    for service in (postgres.server, kafka.broker):
+        platform.serve(service(platform.settings))
+    platform.supervise()
+    platform.works(*streams)
+    assert _states(platform) == before
+    assert all(platform.batch(release) > batch for release, batch in positions.items())
+    assert differences(oracle) == nothing(streams)
+
+
+def test_after_all_that_topics_and_rejects_hold_every_result_once(
+    platform: Platform, streams: list[ReleaseId], oracle: dict[ReleaseId, Oracle]
+) -> None:
+    supervisor = platform.service("supervisor")
+    supervisor.ask_to_end()
+    assert supervisor.exit_code() == 0
+    assert differences(oracle) == nothing(streams)
+    assert {str(release): one.topic() for release, one in oracle.items()} == nothing(streams)
+    assert {str(release): one.rejects() for release, one in oracle.items()} == nothing(streams)
+
+
+def _complaints(platform: Platform, release: ReleaseId) -> int:
+    said = (platform.settings.logs / f"driver-{release.group}.log").read_text(errors="replace")
+    return said.count('"ends of topics unknown"') + said.count('"driver ended"')
+
+
+def _states(platform: Platform) -> object:
+    store = platform.store
+    return (
+        [(one.id, one.state, one.topics) for one in releases.all(store)],
+        {release: (one.state, one.generation) for release, one in wanted.all(store).items()},
+        {table: (one.release, one.since) for table, one in aliases.all(store).items()},
+    )
