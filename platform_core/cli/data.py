@@ -10,7 +10,7 @@ from platform_core.cli.asked import settings_of
 from platform_core.cli.output import AsJson, print_json, say, text_table
 
 if TYPE_CHECKING:
-    from platform_core.read.answer import Answer
+    from platform_core.read.answer import Answer, Source
 
 _PANEL = "Data"
 _PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
@@ -38,6 +38,8 @@ def sql(
       weir sql "select ticker, max(avg_price) from stock_stats group by ticker"
 
       weir sql "show tables"
+
+      weir sql "select reason, count(*) from stock_stats_rejects group by reason"
 
       weir sql --json "select * from word_count order by count desc limit 3" | jq
 
@@ -82,8 +84,12 @@ def _show(answer: Answer, as_json: bool) -> None:
 
 
 def _sources(answer: Answer) -> str:
-    parts = [f"{name} ({source.release}, version {source.version})" for name, source in answer.sources.items()]
+    parts = [f"{name} ({_which(source)})" for name, source in answer.sources.items()]
     return ", ".join(parts) or "no table"
+
+
+def _which(source: Source) -> str:
+    return f"{source.release}, version {source.version}" if source.release else f"version {source.version}"
 
 
 def generate(context: typer.Context) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Source:
-    """Which table was read: its live release, at this version of its Delta log."""
+    """Which table was read: its live release, if it is the output of one, at this version of its Delta log."""
 
-    release: str
+    release: str | None
     version: int
 
 

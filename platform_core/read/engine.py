@@ -78,7 +78,7 @@ class Engine:
             types=tuple(str(column[1]) for column in described),
             rows=rows[:limit],
             truncated=len(rows) > limit,
-            sources={table.name: Source(str(table.release), table.version) for table in self._tables},
+            sources={table.name: _told(table) for table in self._tables},
         )
 
     def _source(self, table: LiveTable) -> str:
@@ -110,6 +110,10 @@ class Engine:
             "lock_configuration = true",
         ):
             self._connection.execute(f"set {setting}")
+
+
+def _told(table: LiveTable) -> Source:
+    return Source(str(table.release) if table.release else None, table.version)
 
 
 def quoted(name: str) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import duckdb
 
 from platform_core.control import releases
 from platform_core.control.store import ControlStore
 from platform_core.errors import UsageError
+from platform_core.names import ReleaseId
 from platform_core.read.answer import Answer
 from platform_core.read.engine import Engine, quoted
 from platform_core.read.tables import LiveTable, open_tables
@@ -21,7 +21,7 @@ def get(settings: Settings, table: str, key: Sequence[str], limit: int = 1000, s
     store = ControlStore.open(settings)
     try:
         live = open_tables(settings, store).table(table)
-        columns = _key_of(releases.get(store, live.release).manifest, live)
+        columns = _key_of(live, settings, store)
     finally:
         store.close()
     if not 1 <= len(key) <= len(columns):
@@ -33,14 +33,27 @@ def get(settings: Settings, table: str, key: Sequence[str], limit: int = 1000, s
         return _matching(engine, live, dict(zip(columns, key, strict=False)), columns, (limit, seconds))
 
 
-def _key_of(manifest: dict[str, Any], live: LiveTable) -> list[str]:
-    key: list[str] = manifest["output"]["key"]
+def _key_of(live: LiveTable, settings: Settings, store: ControlStore) -> list[str]:
+    key = _declared(live, settings) if live.release is None else _frozen(live.release, store)
     if not key:
         raise UsageError(
             f"Table {live.name!r} has no key: its rows are appended.",
             remedy=f'Query it, as in `weir sql "select * from {live.name} where ..."`.',
         )
     return key
+
+
+def _frozen(release: ReleaseId, store: ControlStore) -> list[str]:
+    return list(releases.get(store, release).manifest["output"]["key"])
+
+
+def _declared(live: LiveTable, settings: Settings) -> list[str]:
+    """Of a daily table, as its module declares it; importing that takes a second. Rejects have none."""
+    if live.uri != settings.daily_uri(live.name):
+        return []
+    from platform_core.declare.discover import load_daily_tables
+
+    return list(load_daily_tables(settings.root)[live.name].output.key)
 
 
 def _matching(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LiveTable:
-    """A table's live release, pinned to the version that was the newest when it was first read."""
+    """A table, pinned to the version that was the newest when it was first read."""
 
     name: str
-    release: ReleaseId
     uri: str
+    release: ReleaseId | None = None  # None: not the output of one release, as daily tables and rejects
 
     @cached_property
     def delta(self) -> DeltaTable:
@@ -38,9 +38,10 @@ class LiveTable:
         try:
             return DeltaTable(self.uri)
         except TableNotFoundError as error:
+            who = f"its live release {self.release}" if self.release else "the platform"
             raise ServiceUnavailable(
-                f"Table {self.name!r}: its live release {self.release} has written nothing yet to {self.uri}.",
-                remedy=f"See `weir status {self.release.job}`; read again once it runs.",
+                f"Table {self.name!r}: {who} has written nothing yet to {self.uri}.",
+                remedy="See `weir status`; read again once something was written.",
             ) from error
 
     @property
@@ -79,7 +80,7 @@ class LiveTable:
 
 
 class Tables(Mapping[str, LiveTable]):
-    """All live tables as of one moment."""
+    """All tables as of one moment: the live ones of jobs, their rejects, and daily tables."""
 
     def __init__(self, tables: Mapping[str, LiveTable]) -> None:
         self._tables = tables
@@ -108,4 +109,17 @@ def open_tables(settings: Settings, store: ControlStore | None = None) -> Tables
     finally:
         if store is None:
             opened.close()
-    return Tables({one.table: LiveTable(one.table, one.release, settings.table_uri(one.release)) for one in found})
+    live = {one.table: LiveTable(one.table, settings.table_uri(one.release), one.release) for one in found}
+    return Tables({**_daily(settings), **_rejects(settings, live.values()), **live})
+
+
+def _daily(settings: Settings) -> dict[str, LiveTable]:
+    """A daily table stands in the folder of its name."""
+    names = [path.parent.name for path in (settings.root / "analytics").glob("*/table.py")]
+    return {name: LiveTable(name, settings.daily_uri(name)) for name in names}
+
+
+def _rejects(settings: Settings, live: Iterable[LiveTable]) -> dict[str, LiveTable]:
+    """What each job refused, as `<job>_rejects`."""
+    jobs = {table.release.job for table in live if table.release is not None}
+    return {name: LiveTable(name, settings.rejects_uri(job)) for job in jobs for name in [f"{job}_rejects"]}

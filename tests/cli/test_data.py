@@ -44,7 +44,7 @@ def test_get_gives_the_rows_of_a_key(weir: Weir, publish: Publish) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
-        (("get", "stocks", "MMM"), 64, "error: There is no table 'stocks'.\nTables: stock_stats.\n"),
+        (("get", "stocks", "MMM"), 64, "error: There is no table 'stocks'.\nTables: daily_prices, stock_stats, "),
         (("sql", "select * from read_csv('/etc/passwd')"), 64, "file system operations are disabled"),
         (("sql", "drop view stock_stats"), 64, "One SELECT is answered here; DROP came."),
         (("sql", "selec"), 64, "syntax error"),

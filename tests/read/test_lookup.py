@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
 
 from platform_core.errors import UsageError
 from platform_core.read import get
@@ -61,5 +64,14 @@ def test_a_table_without_a_key_says_so(settings: Settings, publish: Publish) -> 
 
 def test_an_unknown_table_is_answered_with_those_that_are(settings: Settings, publish: Publish) -> None:
     publish("stock_stats", stats("MMM"), KEY)
-    with pytest.raises(UsageError, match=r"There is no table 'stocks'\. Tables: stock_stats\."):
+    with pytest.raises(UsageError, match=r"There is no table 'stocks'\. Tables: .*stock_stats, .*_rejects\."):
         get(settings, "stocks", ["MMM"])
+
+
+def test_a_daily_table_is_read_by_the_key_that_it_declares(settings: Settings, publish: Publish) -> None:
+    publish("stock_stats", stats("MMM"), KEY)
+    days = pa.table({"ticker": ["MMM", "MMM"], "day": pa.array([20484, 20485], pa.date32()), "trades": [7, 8]})
+    write_deltalake(settings.daily_uri("daily_prices"), days, partition_by=["day"], mode="overwrite")
+    assert [row["trades"] for row in get(settings, "daily_prices", ["MMM"]).records()] == [7, 8]
+    assert [row["trades"] for row in get(settings, "daily_prices", ["MMM", "2026-01-31"]).records()] == [7]
+    shutil.rmtree(settings.daily_uri("daily_prices"))
