@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Protocol
 
 import duckdb
@@ -16,8 +17,9 @@ import pyarrow as pa
 
 from platform_core.control.position import Offsets, Position
 from platform_core.declare import StreamingJob
+from platform_core.stream.intake import job_delay
 from platform_core.stream.lookups import LookupTable, Waiting, split
-from platform_core.stream.measures import Measures, measured
+from platform_core.stream.measures import Clock, Dropped, Measures, measured
 from platform_core.stream.publish import Message, encoded
 from platform_core.stream.rejects import Limit, Rejects
 
@@ -37,6 +39,9 @@ class Positions(Protocol):
 
 class Writer(Protocol):
     """A table: one commit a batch, and a batch that it has is skipped."""
+
+    @property
+    def columns(self) -> list[str]: ...
 
     def applied(self) -> int: ...
 
@@ -87,6 +92,7 @@ class Batches:
     begin: Callable[[], None]
     may_write: Callable[[], None]
     recount: Callable[[Position, int], int]
+    dropped: Callable[[], Dropped] = Dropped
     report: Callable[[Outcome], None]
     clock_ms: int = 0
     limit: Limit = field(init=False)
@@ -158,7 +164,8 @@ class Batches:
 
     def _late(self, measures: Measures, position: Position) -> int:
         """Late by their own timestamps, and behind the watermark that applied to this batch."""
-        before = self.positions.late_before_ms(position.batch)
-        planned = self.positions.planned_at_ms(position.batch)
-        behind = measures.behind_watermark(before, planned, lambda: self.recount(position, before))
-        return measures.late + behind
+        before, delay = self.positions.late_before_ms(position.batch), job_delay(self.job)
+        if delay is None:
+            return measures.late
+        clock = Clock(before, self.positions.planned_at_ms(position.batch), delay // timedelta(milliseconds=1))
+        return measures.late + measures.dropped(clock, self.dropped, lambda: self.recount(position, before))

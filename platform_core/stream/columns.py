@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from platform_core.declare import Stream, StreamingJob
-from platform_core.stream.intake import admitted, clocked, parsed
+from platform_core.stream.intake import admitted, clocked, parsed, watermark_delay
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -53,7 +53,7 @@ def check(job: StreamingJob, spark: SparkSession) -> list[Mismatch]:
 
 def _nothing_of(part: Stream, spark: SparkSession) -> DataFrame:
     records = spark.createDataFrame([], _KAFKA)
-    return clocked(admitted(parsed(records, part), part), part)
+    return clocked(admitted(parsed(records, part), part), part, watermark_delay(part))
 
 
 def _types(frame: DataFrame) -> dict[str, str]:

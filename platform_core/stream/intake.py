@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from platform_core.declare import Format, Lookup, Stream, Topic
+from platform_core.declare import Format, Lookup, Stream, StreamingJob, Topic
 from platform_core.declare.schemas import Column
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ RAW_KEPT = (
 )
 RECENT_MS = 3_600_000
 _CORRUPT = "_unreadable"
+_MILLISECOND = timedelta(milliseconds=1)
 
 
 def parsed(raw: DataFrame, part: Stream | Lookup) -> DataFrame:
@@ -34,8 +35,11 @@ def parsed(raw: DataFrame, part: Stream | Lookup) -> DataFrame:
     return read.select("*", refused.alias("reason")).select("*", (F.col("reason").isNull() & late).alias("late"))
 
 
-def observed(records: DataFrame, name: str, part: Stream | Lookup) -> DataFrame:
-    """The same records; counts, clock and rejects of the batch can be read when it has run."""
+def observed(records: DataFrame, name: str, delay: timedelta | None = None) -> DataFrame:
+    """The same records; counts, clock and rejects of the batch can be read when it has run.
+
+    `delay` is how far the job's watermark stays behind its clock; None where it has none, or for a lookup.
+    """
     from pyspark.sql import functions as F
 
     refused = F.col("reason").isNotNull()
@@ -58,19 +62,19 @@ def observed(records: DataFrame, name: str, part: Stream | Lookup) -> DataFrame:
         F.max(event_ms).alias("newest_ms"),
         F.max(F.unix_millis("timestamp")).alias("newest_record_ms"),
         F.collect_list(F.when(refused, reject)).alias("rejects"),
-        *_behind(event_ms, part),
+        *_behind(event_ms, delay),
     )
 
 
-def _behind(event_ms: Expression, part: Stream | Lookup) -> list[Expression]:
-    """The event times that may be behind a live stream's watermark: those more than the lateness behind the batch's
-    planned time. Older ones than RECENT are only counted: a stream that catches up has nothing else."""
+def _behind(event_ms: Expression, delay: timedelta | None) -> list[Expression]:
+    """The event times that may be behind a live stream's watermark: those as far behind the batch's planned time as
+    the watermark is. Older ones than RECENT are only counted: a stream that catches up has nothing else."""
     from pyspark.sql import functions as F
 
-    if not isinstance(part, Stream) or part.late_after is None or not part.watermarked:
+    if delay is None:
         return []
     now = F.unix_millis(F.current_timestamp())
-    recent = (event_ms < now - int(part.late_after.total_seconds() * 1000)) & (event_ms >= now - RECENT_MS)
+    recent = (event_ms <= now - delay // _MILLISECOND) & (event_ms >= now - RECENT_MS)
     return [
         F.collect_list(F.when(recent, event_ms)).alias("behind_ms"),
         F.count(F.when(event_ms < now - RECENT_MS, 1)).alias("ancient"),
@@ -88,11 +92,20 @@ def admitted(records: DataFrame, part: Stream) -> DataFrame:
     return kept.select(*values, *own, F.col("key").cast("string").alias("key"), record)
 
 
-def clocked(events: DataFrame, part: Stream) -> DataFrame:
-    delay = watermark_delay(part)
-    if delay is None:
+def clocked(events: DataFrame, part: Stream, delay: timedelta | None) -> DataFrame:
+    """Without a lateness of its own an input has no clock, and nothing of it is late."""
+    if part.late_after is None or delay is None:
         return events
-    return events.withWatermark("event_time", f"{int(delay.total_seconds() * 1000)} milliseconds")
+    return events.withWatermark("event_time", f"{delay // _MILLISECOND} milliseconds")
+
+
+def job_delay(job: StreamingJob) -> timedelta | None:
+    """How far the one clock of all inputs stays behind the newest event of any: as the most patient of them asks.
+
+    Each input by its own delay would be judged by the least patient: Spark takes the foremost watermark for all.
+    """
+    delays = [delay for part in job.streams.values() if (delay := watermark_delay(part)) is not None]
+    return max(delays, default=None)
 
 
 def watermark_delay(part: Stream) -> timedelta | None:

@@ -15,6 +15,25 @@ from platform_core.stream.rejects import Reject
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+_DROPPED = "numRowsDroppedByWatermark"
+
+
+@dataclass(frozen=True)
+class Clock:
+    """By what a batch's records were late: an event at the watermark itself is."""
+
+    watermark_ms: int
+    planned_at_ms: int
+    delay_ms: int
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """Rows that the batch's state operators dropped; `partial`: of an aggregation, where events are merged already."""
+
+    rows: int = 0
+    partial: bool = False
+
 
 @dataclass(frozen=True)
 class Measures:
@@ -30,13 +49,22 @@ class Measures:
     behind_ms: list[int] = field(default_factory=list[int])
     ancient: int = 0
 
-    def behind_watermark(self, watermark_ms: int, planned_at_ms: int, recount: Callable[[], int]) -> int:
-        """How many events the watermark calls late; `recount` reads the batch again, for a stream that catches up."""
-        if self.oldest_ms is None or self.oldest_ms >= watermark_ms:
+    def dropped(self, clock: Clock, rows_dropped: Callable[[], Dropped], recount: Callable[[], int]) -> int:
+        """How many events Spark dropped as behind the watermark.
+
+        Its own count is of rows in its state operators. Of an aggregation's they are partial results, a row a window
+        and key; there, all events behind the watermark count. None do where every window that they are in was open.
+        """
+        if self.oldest_ms is None or self.oldest_ms > clock.watermark_ms:
+            return 0  # almost every batch: nothing has to be asked
+        rows = rows_dropped()
+        if not rows.rows:
             return 0
-        if watermark_ms > planned_at_ms - RECENT_MS:
-            return self.ancient + sum(event < watermark_ms for event in self.behind_ms)
-        return recount()
+        listed = clock.planned_at_ms - RECENT_MS < clock.watermark_ms <= clock.planned_at_ms - clock.delay_ms
+        if not listed:
+            return recount() if rows.partial else rows.rows
+        behind = self.ancient + sum(event <= clock.watermark_ms for event in self.behind_ms)
+        return behind if rows.partial else min(behind, rows.rows)
 
 
 def observed_by(query: Any) -> dict[str, dict[str, Any]]:
@@ -52,6 +80,21 @@ def observed_by(query: Any) -> dict[str, dict[str, Any]]:
         entry = entries.next()
         found[entry._1()] = json.loads(entry._2().json())
     return found
+
+
+def dropped_by(query: Any) -> Dropped:
+    """What the state operators of the batch that the query is in have dropped."""
+    rows, partial = 0, False
+    nodes = [query._jsq.streamingQuery().lastExecution().executedPlan()]
+    while nodes:
+        node = nodes.pop()
+        children = node.children()
+        nodes += [children.apply(place) for place in range(children.size())]
+        metric = node.metrics().get(_DROPPED)
+        if metric.isDefined() and metric.get().value() > 0:
+            rows += metric.get().value()
+            partial = partial or "StateStoreSave" in node.nodeName()
+    return Dropped(rows, partial)
 
 
 def measured(job: StreamingJob, metrics: Mapping[str, Mapping[str, Any]]) -> Measures:
@@ -78,9 +121,9 @@ def behind(records: DataFrame, job: StreamingJob, watermark_ms: int) -> int:
     """How many events of a batch, read again, a watermark calls late."""
     from pyspark.sql import functions as F
 
-    parts = [part for part in job.streams.values() if part.watermarked]
+    parts = [part for part in job.streams.values() if part.late_after is not None]
     ours = [admitted(parsed(records, part), part) for part in parts]
-    return sum(events.where(F.unix_millis("event_time") < watermark_ms).count() for events in ours)
+    return sum(events.where(F.unix_millis("event_time") <= watermark_ms).count() for events in ours)
 
 
 def _total(parts: Any, name: str) -> int:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from platform_core.declare import Buckets, Days, Hours, Lookup, StreamingJob, Table
 from platform_core.names import PART
-from platform_core.stream.intake import admitted, clocked, observed, parsed
+from platform_core.stream.intake import admitted, clocked, job_delay, observed, parsed
 from platform_core.stream.source import Source
 
 if TYPE_CHECKING:
@@ -26,11 +26,11 @@ def lookup_column(name: str) -> str:
 
 def streamed(job: StreamingJob, source: Source) -> DataFrame:
     """What the release's query computes: output rows, and lookup records in columns of their own."""
-    events = source.events()
+    events, delay = source.events(), job_delay(job)
     inputs: dict[str, DataFrame] = {}
     for name, part in job.streams.items():
-        taken = admitted(observed(parsed(events, part), INPUT + name, part), part)
-        inputs[name] = clocked(_counted(taken, USED + name), part)
+        taken = admitted(observed(parsed(events, part), INPUT + name, delay if part.late_after else None), part)
+        inputs[name] = clocked(_counted(taken, USED + name), part, delay)
     rows = laid_out(job.transform(**inputs), job)
     raw = source.lookups()
     if raw is None:
@@ -79,7 +79,7 @@ def _counted(records: DataFrame, name: str) -> DataFrame:
 def _lookup_records(raw: DataFrame, name: str, part: Lookup) -> DataFrame:
     from pyspark.sql import functions as F
 
-    read = observed(parsed(raw, part), INPUT + name, part).where("reason is null")
+    read = observed(parsed(raw, part), INPUT + name).where("reason is null")
     record = F.struct(
         F.col("key").cast("string").alias("key"),
         F.col("event_time").alias("at"),

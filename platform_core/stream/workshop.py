@@ -18,7 +18,7 @@ from platform_core.stream.batches import Batches, Outcome, Sinks, Writer
 from platform_core.stream.checkpoint import Checkpoint, prove
 from platform_core.stream.guard import Guard
 from platform_core.stream.lookups import LookupTable, Waiting
-from platform_core.stream.measures import behind, observed_by
+from platform_core.stream.measures import behind, dropped_by, observed_by
 from platform_core.stream.plan import streamed
 from platform_core.stream.publish import Mirror, TransactionalPublisher
 from platform_core.stream.query import ReleaseQuery
@@ -58,6 +58,7 @@ class Workshop:
         source = KafkaStream(self.spark, self._settings, self._job, self._release)
         query = ReleaseQuery(self._job, streamed(self._job, source), self.checkpoint.path, self._batches.run)
         self._batches.metrics = lambda: observed_by(query.query)
+        self._batches.dropped = lambda: dropped_by(query.query)
         query.start(**trigger)
         return query
 

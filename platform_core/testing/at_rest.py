@@ -14,10 +14,10 @@ from platform_core.stream.plan import computed
 from platform_core.testing.result import Refused, Result, Row, in_order, refused
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 
-def performed_at_rest(spark: SparkSession, job: StreamingJob, records: DataFrame) -> Result:
+def performed_at_rest(job: StreamingJob, records: DataFrame) -> Result:
     """Nothing is late here by a watermark: a batch has none. What its own timestamp calls late is."""
     rows = _collected(computed(job, records))
     for lookup in job.lookups.values():

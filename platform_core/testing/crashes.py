@@ -39,6 +39,10 @@ class CrashingOutput:
     def __init__(self, output: Writer, crashes: Crashes) -> None:
         self._output, self._crashes = output, crashes
 
+    @property
+    def columns(self) -> list[str]:
+        return self._output.columns
+
     def applied(self) -> int:
         return self._output.applied()
 

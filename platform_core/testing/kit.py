@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
@@ -32,15 +34,23 @@ class Kit:
     def run(self, job: StreamingJob, script: Script, *, partitions: int = 1) -> Result:
         """The job over the script as a stream, on the real engine; `partitions` of its state."""
         settings = Settings(home=self._folder / f"run-{next(self._numbers)}")
-        with _set(self._spark(), _PARTITIONS, str(partitions)) as spark:
+        with _set(_at_home(self._spark()), _PARTITIONS, str(partitions)) as spark:
             return Stage(spark=spark, job=job, settings=settings).perform(script)
 
     def run_as_batch(self, job: StreamingJob, script: Script) -> Result:
         """The transform over all records of the script at once; boundaries, clock and crashes mean nothing here."""
-        with _set(self._spark(), _PARTITIONS, "1") as spark:
+        with _set(_at_home(self._spark()), _PARTITIONS, "1") as spark:
             topics = Topics(job, self._folder / f"batch-{next(self._numbers)}")
             topics.append(records_of(script))
-            return performed_at_rest(spark, job, topics.between(spark, {}, topics.end(0)))
+            return performed_at_rest(job, topics.between(spark, {}, topics.end(0)))
+
+
+def _at_home(spark: SparkSession) -> SparkSession:
+    """Functions of the author's own run in workers: those need this interpreter and its modules."""
+    context = spark.sparkContext
+    context.pythonExec = sys.executable
+    context.environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
+    return spark
 
 
 @contextmanager

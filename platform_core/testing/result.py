@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from platform_core.declare import Json, Publish, StreamingJob, Text
@@ -61,7 +61,8 @@ def in_order(rows: Iterable[Mapping[str, Any]], job: StreamingJob) -> list[Row]:
     """The declared columns of the rows, sorted by key, or by all columns where there is none."""
     names = [column.name for column in job.output.columns]
     by = job.output.key or names
-    return sorted(({name: row[name] for name in names} for row in rows), key=lambda row: [_text(row[n]) for n in by])
+    found = [{name: _in_utc(row[name]) for name in names} for row in rows]
+    return sorted(found, key=lambda row: [_text(row[name]) for name in by])
 
 
 def decoded(messages: Sequence[Message], publish: Publish | None) -> list[Published]:
@@ -83,6 +84,10 @@ def _read(data: bytes | None, part: Text | Json) -> Any:
 
 def _plain(value: Any) -> Any:
     return bytes(value) if isinstance(value, bytearray) else value
+
+
+def _in_utc(value: Any) -> Any:
+    return value.astimezone(UTC) if isinstance(value, datetime) and value.tzinfo is not None else value
 
 
 def _text(value: Any) -> str:

@@ -1,6 +1,6 @@
 """A script performed by the real engine: parse, batches, sinks, checkpoint; only the brokers are in memory.
 
-A life of the query lasts from its start to a crash or a move of the clock; the next one begins from the same checkpoint.
+A life of the query lasts from its start to a crash or a move of the clock; the next begins from the same checkpoint.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from deltalake import DeltaTable
 
 from platform_core.control.position import Position
 from platform_core.declare import StreamingJob
+from platform_core.errors import WeirError
 from platform_core.names import ReleaseId
 from platform_core.settings import Settings
 from platform_core.stream.batches import Batches, Outcome, Sinks
 from platform_core.stream.checkpoint import prove
-from platform_core.stream.intake import watermark_delay
-from platform_core.stream.measures import behind, observed_by
+from platform_core.stream.intake import job_delay
+from platform_core.stream.measures import behind, dropped_by, observed_by
 from platform_core.stream.plan import streamed
 from platform_core.stream.query import ReleaseQuery
 from platform_core.stream.workshop import output_of, table_sinks
@@ -107,10 +108,9 @@ class Stage:
         """Plans a batch without records and with the watermark that a record of that time would have brought."""
         self._until_quiet()
         self._end_life()
-        moved = _ms(to)
+        moved, delay = _ms(to), job_delay(self.job)
         self._clock_ms = max(self._clock_ms, moved)
-        delays = [delay for part in self.job.streams.values() if (delay := watermark_delay(part)) is not None]
-        self._checkpoint.plan(moved - _millis(min(delays)) if delays else 0)
+        self._checkpoint.plan(0 if delay is None else moved - _millis(delay))
         self._until_quiet()
 
     def _alive(self) -> _Life:
@@ -144,10 +144,16 @@ class Stage:
             sinks.publisher = self._publisher
         batches = self._batches(sinks, duck, committed)
         source = ScriptSource(self._topics, self.job, self.spark)
+        running = [batches]  # let go of at the end: the JVM keeps hold of the function itself
+        held.callback(running.clear)
         query = ReleaseQuery(
-            self.job, streamed(self.job, source), self._checkpoint.path, lambda frame, n: self._run(batches, frame, n)
+            self.job,
+            streamed(self.job, source),
+            self._checkpoint.path,
+            lambda frame, batch: self._run(running[0], frame, batch),
         )
         batches.metrics = lambda: observed_by(query.query)
+        batches.dropped = lambda: dropped_by(query.query)
         query.start(processingTime="0 seconds")
         return _Life(query, held)
 
@@ -216,8 +222,9 @@ class _Life:
     def die(self) -> None:
         try:
             self.query.watch(lambda: False)
-        except Crashed:
-            return
+        except WeirError:
+            if not isinstance(self.query.failure, Crashed):
+                raise
 
     def end(self) -> None:
         try:
