@@ -24,10 +24,10 @@ ROOM_MB = 1000
 def up(settings: Settings, console: Console, only: frozenset[str] = frozenset()) -> None:
     """Starts everything. Returns when all, or those named, are ready; raises with service, cause and log otherwise."""
     services = managed(settings)
+    _prepare_external(settings)
     if not state.read(settings.home).kept:
         examine(settings, services)
         _start_keeper(settings)
-    _prepare_external(settings)
     _wait(settings, {one.name for one in services if not only or one.name in only}, console)
 
 
