@@ -91,12 +91,10 @@ class TransactionalPublisher:
 
     def publish(self, messages: Iterable[Message], batch: int, end: Offsets) -> int:
         """Writes the batch unless it is published already; returns how many records."""
-        if self._done is None:
-            self._done = self._published(end)
-        if self._done >= batch:
-            return 0
         try:
-            return self._transaction(messages, batch, end)
+            if self._done is None:
+                self._done = self._published(end)
+            return 0 if self._done >= batch else self._transaction(messages, batch, end)
         except KafkaException as error:
             raise self._translated(error) from error
 
@@ -158,7 +156,11 @@ class TransactionalPublisher:
 
 def newest_marker(consumer: Consumer, positions: Offsets) -> Marker | None:
     asked = [TopicPartition(topic, partition) for topic, parts in positions.items() for partition in parts]
-    found = [_marker(part.metadata) for part in consumer.committed(asked, timeout=30) if part.metadata]
+    answers = consumer.committed(asked, timeout=30)
+    for part in answers:
+        if part.error:  # taken for "nothing published", it would publish a batch twice
+            raise KafkaException(part.error)
+    found = [_marker(part.metadata) for part in answers if part.metadata]
     return max((marker for marker in found if marker), key=lambda marker: (marker.epoch, marker.batch), default=None)
 
 
