@@ -72,8 +72,8 @@ class World:
         generation = (before.generation if before else 0) + fresh
         self.wanted = Wanted(RELEASE, state, generation, "ada", "", self.now)
 
-    def run_by_hand(self) -> None:
-        self._begin(by_hand=True)
+    def run_by_hand(self, host: str) -> None:
+        self._begin(host, by_hand=True)
 
     def end(self, owner: Owner, how: Ending, seen: bool = True) -> None:
         del self.processes[owner]
@@ -125,9 +125,9 @@ class World:
                 self.orphan_in = None
                 self._begin()
 
-    def _begin(self, *, by_hand: bool = False) -> Owner:
+    def _begin(self, host: str = "here", *, by_hand: bool = False) -> Owner:
         self.pids += 1
-        owner = Owner("here", self.pids, float(self.pids))
+        owner = Owner(host, self.pids, float(self.pids))
         generation = self.wanted.generation if self.wanted else 0
         self.processes[owner] = Process(owner, generation, by_hand)
         return owner
@@ -147,7 +147,7 @@ class World:
             self._obey(process)
 
     def _take(self, process: Process) -> None:
-        free = not self.held or (self.lease is not None and self.lease.owner not in self.processes)
+        free = not self.held or (self.lease is not None and self._known_lost(self.lease.owner, process.owner.host))
         if free and process.age >= 2:
             process.epoch = (self.lease.epoch if self.lease else 0) + 1
             self.lease = LeaseRow("driver", process.epoch, process.owner, self.now, self.now + LEASE, True)
@@ -156,6 +156,9 @@ class World:
             self._say(state="running", owner=process.owner, generation=process.generation, running_since=self.now)
         elif process.age > 30:
             self.end(process.owner, Ending.exited(75))
+
+    def _known_lost(self, owner: Owner, host: str) -> bool:
+        return owner.host == host and owner not in self.processes
 
     def _renew(self) -> None:
         assert self.lease is not None
@@ -218,11 +221,11 @@ class World:
 
     def case(self) -> Case:
         owners = {one for one in (self.row and self.row.owner, self.lease and self.lease.owner) if one}
-        living = frozenset((owners | self.children) & self.processes.keys())
+        living = frozenset(one for one in (owners | self.children) & self.processes.keys() if one.host == "here")
         lease = None if self.lease is None else replace(self.lease, alive=self.held)
         seen = Seen(
             living=living,
-            lost=frozenset(owners - living),
+            lost=frozenset(one for one in owners if self._known_lost(one, "here")),
             spawning=self.spawning,
             ending=self.endings.get(self.row.owner) if self.row and self.row.owner else None,
             silent_for=self.patience.silent_for(living, lease is not None and lease.alive and lease.owner in living),
