@@ -21,14 +21,14 @@ from platform_core.control.leases import Lease
 from platform_core.control.owners import Owner
 from platform_core.control.store import ControlStore
 from platform_core.declare.discover import load_job
-from platform_core.errors import LeaseHeld, Permanent, PositionError, Retryable, WeirError
+from platform_core.errors import LeaseHeld, Permanent, PositionError, Retryable, ServiceUnavailable, WeirError
 from platform_core.names import ReleaseId
 from platform_core.settings import Settings
 from platform_core.stream.guard import Guard
 from platform_core.stream.workshop import Workshop
 from platform_core.telemetry import event
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("platform_core.stream.driver")  # as a program its __name__ is another
 
 
 class Driver:
@@ -48,7 +48,9 @@ class Driver:
             self._work(guard)
             self._say(guard, "stopped", reason="")
         except WeirError as error:
-            self._say(guard, "failed", reason=str(error), permanent=isinstance(error, Permanent))
+            # a service that is away is no fault of the job: the supervisor tries again for as long as it takes
+            state = "waiting" if isinstance(error, ServiceUnavailable) else "failed"
+            self._say(guard, state, reason=str(error), permanent=isinstance(error, Permanent))
             raise
         finally:
             guard.end()
@@ -99,6 +101,8 @@ class Driver:
         self, guard: Guard, state: drivers.State, *, reason: str | None = None, permanent: bool | None = None
     ) -> None:
         changes: drivers.Changes = {"state": state, "owner": guard.lease.owner}
+        if guard.generation is not None:  # else the supervisor takes one begun by hand for one to be restarted
+            changes["generation"] = guard.generation
         if reason is not None:
             changes["reason"] = reason
         if permanent is not None:

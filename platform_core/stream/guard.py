@@ -44,6 +44,11 @@ class Guard:
         return self._lease
 
     @property
+    def generation(self) -> int | None:
+        """Of the wanted state that it runs for; None when nobody asked for it."""
+        return self._generation
+
+    @property
     def stopping(self) -> bool:
         return self._stop.is_set()
 
