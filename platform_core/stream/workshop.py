@@ -112,6 +112,7 @@ class Workshop:
 
     def _publisher(self, topic: str) -> TransactionalPublisher:
         """The transactional id belongs to the job, not the release: whoever is live fences whoever was."""
+        self._guard.write()  # a driver that woke up without its lease must not fence its successor
         publisher = TransactionalPublisher(
             self._settings,
             topic,
