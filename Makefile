@@ -20,10 +20,10 @@ done; \
 endef
 
 setup: ## install packages, jars and Java into .venv
-	@$(with_python) infra/setup.py
+	@$(with_python) -m infra.setup
 
 tools:
-	@$(with_python) infra/setup.py --tools
+	@$(with_python) -m infra.setup --tools
 
 demo: setup ## start everything, show first results, stop it all on ctrl-C
 	@exec $(BIN)/weir demo
@@ -40,11 +40,10 @@ doctor: ## examine the machine and the installation
 test: tools ## run all tests, on a real broker and Postgres
 	@exec $(BIN)/python -m pytest
 
-check: tools ## lint, format, types, import contracts
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/pyright
-	$(BIN)/lint-imports
+check: tools ## lint, format, types, import contracts: all four, whatever the first says
+	@failed=; for tool in "ruff check" "ruff format --check" pyright lint-imports; do \
+	  echo "== $$tool"; $(BIN)/$$tool || failed="$$failed '$$tool'"; done; \
+	[ -z "$$failed" ] || { echo "failed:$$failed" >&2; exit 1; }
 
 bench: tools ## measure throughput and freshness
 	@exec $(BIN)/python -m tests.benchmarks

@@ -1,31 +1,28 @@
 from __future__ import annotations
 
-import importlib.util
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+
+from infra import commands, setup
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
-def setup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """infra/setup.py, working on a folder of its own."""
-    spec = importlib.util.spec_from_file_location("weir_setup", ROOT / "infra" / "setup.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, "weir_setup", module)
-    spec.loader.exec_module(module)
-    monkeypatch.setattr(module, "VENV", tmp_path / ".venv")
-    monkeypatch.setattr(module, "PYTHON", tmp_path / ".venv" / "bin" / "python")
-    monkeypatch.setattr(module, "LOG", tmp_path / "setup.log")
-    module.LOG.touch()
-    return module
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Set-up works on a folder of its own."""
+    for module in (setup, commands):
+        monkeypatch.setattr(module, "VENV", tmp_path / ".venv")
+        monkeypatch.setattr(module, "PYTHON", tmp_path / ".venv" / "bin" / "python")
+        monkeypatch.setattr(module, "LOG", tmp_path / "setup.log")
+    monkeypatch.setattr(setup, "STAMP", tmp_path / ".venv" / "stamp.json")
+    (tmp_path / "setup.log").touch()
+    return tmp_path
 
 
 def make(*words: str, path: str = os.environ["PATH"]) -> subprocess.CompletedProcess[str]:
@@ -60,25 +57,25 @@ def test_a_wrong_python_is_refused_with_what_it_is_and_what_fits(tmp_path: Path)
     ],
 )
 def test_a_failure_of_a_step_is_told_with_cause_log_and_remedy(
-    setup: ModuleType, capsys: pytest.CaptureFixture[str], said: str, cause: str
+    place: Path, capsys: pytest.CaptureFixture[str], said: str, cause: str
 ) -> None:
-    assert setup.explain("packages", setup.diagnosed("uv", 1, said)) == 69
+    assert setup.explain("packages", commands.diagnosed("uv", 1, said)) == 69
     told = capsys.readouterr().err
     assert "Set-up stopped at: packages" in told
     assert cause in told
-    assert str(setup.LOG) in told
+    assert str(place / "setup.log") in told
     assert "Remedy: " in told
 
 
-def test_a_half_made_environment_is_made_anew(setup: ModuleType) -> None:
-    (setup.VENV / "bin").mkdir(parents=True)
-    setup.PYTHON.symlink_to("/nonexistent/python")
+def test_a_half_made_environment_is_made_anew(place: Path) -> None:
+    (place / ".venv" / "bin").mkdir(parents=True)
+    (place / ".venv" / "bin" / "python").symlink_to("/nonexistent/python")
     setup.make_venv()
     assert setup.venv_works()
 
 
 def test_settings_that_would_lead_pip_astray_are_dropped_and_mirrors_are_obeyed(
-    setup: ModuleType, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for name, text in (
         ("PIP_FIND_LINKS", "/nonexistent"),
@@ -88,17 +85,16 @@ def test_settings_that_would_lead_pip_astray_are_dropped_and_mirrors_are_obeyed(
         ("HTTPS_PROXY", "proxy"),
     ):
         monkeypatch.setenv(name, text)
-    env = setup.environment()
+    env = commands.environment()
     assert not {"PIP_FIND_LINKS", "PIP_TARGET", "PYTHONPATH"} & set(env)
     assert (env["PIP_INDEX_URL"], env["UV_DEFAULT_INDEX"], env["HTTPS_PROXY"]) == ("mirror", "mirror", "proxy")
 
 
-def test_a_set_up_with_tools_needs_no_second_one_without(setup: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    setup.VENV.joinpath("bin").mkdir(parents=True)
-    setup.PYTHON.symlink_to(sys.executable)
-    monkeypatch.setattr(setup, "STAMP", setup.VENV / "stamp.json")
-    setup.STAMP.write_text(setup.json.dumps(setup.stamp_of(True)))
+def test_a_set_up_with_tools_needs_no_second_one_without(place: Path) -> None:
+    (place / ".venv" / "bin").mkdir(parents=True)
+    (place / ".venv" / "bin" / "python").symlink_to(sys.executable)
+    setup.STAMP.write_text(json.dumps(setup.stamp_of(True)))
     assert setup.already(setup.stamp_of(False))
     assert setup.already(setup.stamp_of(True))
-    setup.STAMP.write_text(setup.json.dumps(setup.stamp_of(False)))
+    setup.STAMP.write_text(json.dumps(setup.stamp_of(False)))
     assert not setup.already(setup.stamp_of(True))
