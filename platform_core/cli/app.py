@@ -59,7 +59,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _run(asked: list[str], *, debug: bool) -> int:
     command = typer.main.get_command(app)
-    _teach(command)
+    if not asked or {"-h", "--help"} & set(asked):
+        _teach(command)
     try:
         return command.main(asked, standalone_mode=False, prog_name="weir") or 0
     except WeirError as error:
