@@ -16,11 +16,13 @@ from typing import Any
 import psycopg
 import yaml
 
-from platform_core.services import ports, postgres
+from platform_core.services import ports, postgres, process
 from platform_core.services.service import Service
 from platform_core.settings import Settings
 
 MODULE, LOCATION = "infra.definitions", "weir"  # as workspace.yaml names them: sensors remember their location's name
+BEHIND_STREAMS = ("nice", "-n", "5")  # pages and batch runs must not slow the streams
+TABLES = ("runs", "event_logs", "instigators", "alembic_version")
 PASSWORD = "WEIR_DAGSTER_PASSWORD"  # by name, as Dagster shows its configuration in process lists
 
 
@@ -61,25 +63,26 @@ def daemon(settings: Settings) -> Service:
         "dagster-daemon",
         ("dagster._daemon", *words),
         ready=lambda: _beats(settings),
-        needs=("dagster-code", "dagster-web"),  # they would create the same tables at the same moment
+        needs=("dagster-code",),
+        prepare=lambda: _await_tables(settings),
     )
 
 
 def _service(
     settings: Settings, name: str, module: tuple[str, ...], needs: tuple[str, ...] = (), **rest: Any
 ) -> Service:
+    ours: dict[str, Any] = {"prepare": lambda: _configure(settings), **rest}
     return Service(
         name=name,
-        command=(sys.executable, "-m", *module),
+        command=(*BEHIND_STREAMS, sys.executable, "-m", *module),
         environment=lambda: _environment(settings),
-        prepare=lambda: _configure(settings),
         needs=("postgres", *needs),
         log=settings.logs / f"{name}.log",
         cwd=settings.home,
         port_setting="WEIR_DAGSTER__PORT",
         ready_seconds=120.0,
         stop_seconds=15.0,
-        **rest,
+        **ours,
     )
 
 
@@ -130,6 +133,18 @@ def instance(settings: Settings) -> dict[str, Any]:
             "schedule": {"purge_after_days": {"skipped": 1, "success": 30, "failure": 30}},
         },
     }
+
+
+def _await_tables(settings: Settings) -> None:
+    """At the very first start the web page makes them; two at once would get into each other's way."""
+    _configure(settings)
+    process.until(lambda: _tables_exist(settings), 60.0, pause=0.3)
+
+
+def _tables_exist(settings: Settings) -> bool:
+    with postgres.connect(settings, "dagster") as link:
+        found = link.execute("select count(*) from pg_tables where tablename = any(%s)", (list(TABLES),)).fetchone()
+    return found is not None and found[0] == len(TABLES)
 
 
 def answers(settings: Settings) -> bool:
