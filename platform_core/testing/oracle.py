@@ -7,10 +7,8 @@ watermark held. Whole tables are compared, so that a lost row shows as much as a
 
 from __future__ import annotations
 
-import json
-from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -19,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 from deltalake import DeltaTable
 
-from platform_core.control.position import Offsets, Position
 from platform_core.declare import Lookup, Stream, StreamingJob
 from platform_core.declare.durations import duration
 from platform_core.names import PART, ReleaseId
@@ -27,15 +24,14 @@ from platform_core.settings import Settings
 from platform_core.stream.intake import admitted, parsed
 from platform_core.stream.plan import laid_out
 from platform_core.stream.publish import encoded
-from platform_core.stream.source import records_in
+from platform_core.testing.commits import NEVER, Commits
+from platform_core.testing.matching import Candidates, Matching, Pending, Row, milliseconds, unlike
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as Expression
     from pyspark.sql import DataFrame, SparkSession
 
-Row = tuple[Any, ...]
-_SHOWN = 5
-_EVER = 1 << 62
+_REJECT = ("topic", "partition", "offset", "key", "value", "reason")
 
 
 @dataclass(frozen=True)
@@ -51,47 +47,6 @@ class Closing:
     @property
     def window_ms(self) -> int:
         return int(duration(self.window, "window").total_seconds() * 1000)
-
-
-@dataclass(frozen=True)
-class Commits:
-    """A table at one version, with the position of each batch in it."""
-
-    table: DeltaTable
-    positions: tuple[Position, ...]
-    versions: Mapping[int, int]  # table version -> batch
-
-    @classmethod
-    def of(cls, uri: str, version: int | None = None) -> Commits:
-        table = DeltaTable(uri, version=version)
-        found = [(one["version"], Position.from_json(one["userMetadata"])) for one in _with_positions(table)]
-        found.sort(key=lambda one: one[0])
-        return cls(table, tuple(position for _, position in found), {v: p.batch for v, p in found})
-
-    @property
-    def last(self) -> Position:
-        return self.positions[-1]
-
-    def broken(self) -> list[str]:
-        """Batches that are missing or there twice, and offsets that nobody or two of them read."""
-        found = []
-        if self.positions and (self.positions[0].batch != 0 or any(self.positions[0].start.values())):
-            found.append(f"the first commit is of batch {self.positions[0].batch} from {self.positions[0].start}")
-        for one, following in pairwise(self.positions):
-            if following.batch != one.batch + 1:
-                found.append(f"batch {one.batch} is followed by {following.batch}")
-            if _parts(following.start) != _parts(one.offsets):
-                found.append(f"batch {one.batch} ends at {one.offsets}, the next begins at {following.start}")
-        return found
-
-    def late_before_ms(self, batch: int) -> int:
-        """Spark drops, in a batch, what is behind the watermark of the batch before."""
-        return self.positions[batch - 1].watermark_ms if batch > 0 else 0
-
-    def first_with_clock(self, at_ms: int) -> int:
-        """The first batch in which the release's clock had reached that time."""
-        clocks = [position.newest_ms for position in self.positions]
-        return next((batch for batch, clock in enumerate(clocks) if clock >= at_ms), _EVER)
 
 
 class Oracle:
@@ -112,10 +67,10 @@ class Oracle:
     def table(self, version: int | None = None) -> list[str]:
         """How the table, at its newest or that version, differs from the batch; nothing when it does not."""
         commits = Commits.of(self._settings.table_uri(self._release), version)
-        records = self._records(commits).cache()
+        records = commits.records(self._spark, self._settings).cache()
         try:
             expected = self._expected(records, commits)
-            found = Found(self._actual(commits), expected, self._pending(commits))
+            found = Matching(self._actual(commits), expected, self._pending(commits))
             return [*commits.broken(), *found.differences()]
         finally:
             records.unpersist()
@@ -128,39 +83,19 @@ class Oracle:
         told = encoded(table.drop_columns([PART] if PART in table.column_names else []), self._job.publish, _duck())
         sent = committed_records(self._settings, self._job.publish.topic.name)
         if self._job.output.keyed:
-            return _unlike(Counter(dict(sent).items()), Counter(told), "newest records of topic and rows of table")
-        return _unlike(Counter(sent), Counter(told), "records of topic and rows of table")
+            return unlike(Counter(dict(sent).items()), Counter(told), "newest records of topic and rows of table")
+        return unlike(Counter(sent), Counter(told), "records of topic and rows of table")
 
     def rejects(self) -> list[str]:
         """How the rejects differ from the records that the declared inputs refuse, by coordinates, bytes and reason."""
         commits = Commits.of(self._settings.table_uri(self._release))
-        records = self._records(commits)
-        refused: Counter[Row] = Counter()
-        for topic_row in {row for part in self._job.inputs.values() for row in _refused(records, part)}:
-            refused[topic_row] = 1
+        records = commits.records(self._spark, self._settings)
+        refused = Counter({row for part in self._job.inputs.values() for row in _refused(records, part)})
         uri = self._settings.rejects_uri(self._job.name)
         there = DeltaTable(uri).to_pyarrow_table().to_pylist() if DeltaTable.is_deltatable(uri) else []
         ours = [row for row in there if row["release"] == str(self._release)]
         kept = Counter(tuple(row[name] for name in _REJECT) for row in ours)
-        return _unlike(kept, refused, "rejects of table and batch")
-
-    def _records(self, commits: Commits) -> DataFrame:
-        """Every record up to the position, with the batch that read it and the watermark that held in it."""
-        from pyspark.sql import functions as F
-
-        ranges = [
-            (topic, partition, position.start.get(topic, {}).get(partition, 0), end, position.batch)
-            for position in commits.positions
-            for topic, parts in position.offsets.items()
-            for partition, end in parts.items()
-        ]
-        rows = [(*one, commits.late_before_ms(one[-1])) for one in ranges if one[2] < one[3]]
-        known = self._spark.createDataFrame(
-            rows, "topic STRING, partition INT, from LONG, until LONG, batch LONG, late_before LONG"
-        )
-        records = records_in(self._spark, self._settings, {}, commits.last.offsets)
-        read = records.join(F.broadcast(known), ["topic", "partition"])
-        return read.where("offset >= from AND offset < until").drop("from", "until")
+        return unlike(kept, refused, "rejects of table and batch")
 
     def _expected(self, records: DataFrame, commits: Commits) -> list[Candidates]:
         rows = [row for frame in self._computed(records) for row in frame.toArrow().to_pylist()]
@@ -178,7 +113,7 @@ class Oracle:
         dropped = event_ms + self._closing.window_ms <= late_before
         partly = ~dropped & (event_ms < late_before)
         ends = F.unix_millis(self._closing.column)
-        for low, high in pairwise([-1, *self._levels(records, partly), _EVER]):
+        for low, high in pairwise([-1, *self._levels(records, partly), NEVER]):
             counted = ~dropped & (~partly | (late_before <= low))
             yield self._transformed(records, counted).where((ends > low) & (ends <= high))
 
@@ -198,7 +133,7 @@ class Oracle:
         if not lookups:
             return Candidates([(0, self._as_row(row))], row)
         waits = [(part.at, int(part.waits.total_seconds() * 1000)) for part in self._job.lookups.values()]
-        first = max(commits.first_with_clock(_ms(row[at]) + wait) for at, wait in waits)
+        first = max(commits.first_with_clock(milliseconds(row[at]) + wait) for at, wait in waits)
         moments = sorted({first, *(b for one in lookups.values() for b in one.changes(row) if b > first)})
         rows = [(moment, self._as_row(_joined(row, lookups, moment))) for moment in moments]
         return Candidates(rows, row)
@@ -206,74 +141,23 @@ class Oracle:
     def _as_row(self, row: Mapping[str, Any]) -> Row:
         return tuple(_plain(row[name]) for name in self._columns)
 
-    def _actual(self, commits: Commits) -> list[tuple[int, Row]]:
+    def _actual(self, commits: Commits) -> list[tuple[int | None, Row]]:
         """The table's rows; with the batch that appended each one where that matters."""
         if not self._job.lookups:
             return [(0, self._as_row(row)) for row in commits.table.to_pyarrow_table().to_pylist()]
         dataset = commits.table.to_pyarrow_dataset()
-        batches = _added(commits)
+        batches = commits.added()
         return [
-            (batches.get(Path(part.path).name, commits.last.batch), self._as_row(row))
+            (batches.get(Path(part.path).name), self._as_row(row))
             for part in dataset.get_fragments()
             for row in part.to_table(schema=dataset.schema).to_pylist()
         ]
 
-    def _pending(self, commits: Commits) -> _Pending:
+    def _pending(self, commits: Commits) -> Pending:
         final = self._job.output_mode == "append"
         wait = max((int(part.waits.total_seconds() * 1000) for part in self._job.lookups.values()), default=0)
         column = self._closing.column if self._closing and final else None
-        return _Pending(column, min(commits.last.watermark_ms, commits.last.newest_ms - wait))
-
-
-@dataclass(frozen=True)
-class Candidates:
-    """One row that has to be there once: as it reads from which batch on."""
-
-    forms: Sequence[tuple[int, Row]]
-    computed: Mapping[str, Any]
-
-    def fits(self, batch: int, row: Row) -> bool:
-        at = bisect_right([moment for moment, _ in self.forms], batch) - 1
-        return at >= 0 and self.forms[at][1] == row
-
-
-@dataclass(frozen=True)
-class _Pending:
-    """Rows that a further event has to bring out: those whose time the clock has not passed."""
-
-    column: str | None
-    passed_ms: int
-
-    def waits(self, row: Mapping[str, Any]) -> bool:
-        return self.column is not None and _ms(row[self.column]) >= self.passed_ms
-
-
-@dataclass(frozen=True)
-class Found:
-    actual: Sequence[tuple[int, Row]]
-    expected: Sequence[Candidates]
-    pending: _Pending
-
-    def differences(self) -> list[str]:
-        left: dict[Row, list[Candidates]] = defaultdict(list)
-        for one in self.expected:
-            for row in {row for _, row in one.forms}:
-                left[row].append(one)
-        used: set[int] = set()
-        extra = [row for batch, row in self.actual if not self._taken(left[row], batch, row, used)]
-        missing = [one.forms[-1][1] for one in self.expected if id(one) not in used and not self._waits(one)]
-        return [*_told("not in the batch", extra), *_told("not in the table", missing)]
-
-    def _waits(self, one: Candidates) -> bool:
-        return self.pending.waits(one.computed)
-
-    @staticmethod
-    def _taken(candidates: list[Candidates], batch: int, row: Row, used: set[int]) -> bool:
-        for one in candidates:
-            if id(one) not in used and one.fits(batch, row):
-                used.add(id(one))
-                return True
-        return False
+        return Pending(column, min(commits.last.watermark_ms, commits.last.newest_ms - wait))
 
 
 class Versions:
@@ -284,19 +168,22 @@ class Versions:
         self._of: dict[str, list[tuple[int, int, int, dict[str, Any] | None]]] = defaultdict(list)
         for row in parsed(records, part).where("reason is null").toArrow().to_pylist():
             values = None if row["value"] is None else {name: row["v"][name] for name in part.takes}
-            at = _ms(row["event_time"])
+            at = milliseconds(row["event_time"])
             self._of[row["key"].decode()].append((at, row["offset"], row["batch"], values))
 
     def changes(self, row: Mapping[str, Any]) -> set[int]:
         """The batches that brought a version which may count for the row."""
-        return {batch for at, _, batch, _ in self._of.get(str(row[self._part.on]), []) if at <= _ms(row[self._part.at])}
+        return {batch for _, _, batch, _ in self._until(row)}
 
     def of(self, row: Mapping[str, Any], known_by: int) -> dict[str, Any]:
         """The newest version not later than the row, of those that had been read by a batch."""
-        own = self._of.get(str(row[self._part.on]), [])
-        there = [one for one in own if one[0] <= _ms(row[self._part.at]) and one[2] <= known_by]
+        there = [one for one in self._until(row) if one[2] <= known_by]
         values = max(there, key=lambda one: one[:2])[3] if there else None
         return dict.fromkeys(self._part.takes) | dict(self._part.otherwise) if values is None else values
+
+    def _until(self, row: Mapping[str, Any]) -> list[tuple[int, int, int, dict[str, Any] | None]]:
+        moment = milliseconds(row[self._part.at])
+        return [one for one in self._of.get(str(row[self._part.on]), []) if one[0] <= moment]
 
 
 def _joined(row: Mapping[str, Any], lookups: Mapping[str, Versions], known_by: int) -> dict[str, Any]:
@@ -329,9 +216,6 @@ def committed_records(settings: Settings, topic: str) -> list[tuple[bytes | None
         consumer.close()
 
 
-_REJECT = ("topic", "partition", "offset", "key", "value", "reason")
-
-
 def _refused(records: DataFrame, part: Stream | Lookup) -> set[Row]:
     rows = parsed(records, part).where("reason is not null").select(*_REJECT).collect()
     return {tuple(_bytes(value) for value in row) for row in rows}
@@ -341,41 +225,9 @@ def _bytes(value: Any) -> Any:
     return bytes(value) if isinstance(value, bytearray) else value
 
 
-def _with_positions(table: DeltaTable) -> list[dict[str, Any]]:
-    return [one for one in table.history() if "userMetadata" in one]
-
-
-def _added(commits: Commits) -> dict[str, int]:
-    """Each data file's batch: the log says in which version it came."""
-    found: dict[str, int] = {}
-    folder = Path(commits.table.table_uri.removeprefix("file://")) / "_delta_log"
-    for version, batch in commits.versions.items():
-        lines = (folder / f"{version:020}.json").read_text().splitlines()
-        names = [json.loads(line)["add"]["path"] for line in lines if line.startswith('{"add"')]
-        found |= {name.rpartition("/")[2]: batch for name in names}
-    return found
-
-
-def _parts(offsets: Offsets) -> dict[tuple[str, int], int]:
-    return {(topic, part): at for topic, parts in offsets.items() for part, at in parts.items() if at}
-
-
-def _ms(moment: Any) -> int:
-    return round(moment.timestamp() * 1000)
-
-
 def _plain(value: Any) -> Any:
     return tuple(_plain(part) for part in value) if isinstance(value, list) else value
 
 
 def _duck() -> duckdb.DuckDBPyConnection:
     return duckdb.connect(config={"threads": "2"})
-
-
-def _unlike(there: Counter[Any], due: Counter[Any], what: str) -> list[str]:
-    return [*_told(f"{what}: too many", (there - due).elements()), *_told(f"{what}: too few", (due - there).elements())]
-
-
-def _told(what: str, rows: Iterable[Any]) -> list[str]:
-    those = sorted(rows, key=repr)
-    return [f"{what}: {len(those)} rows, as {row!r}" for row in those[:_SHOWN]]
