@@ -20,7 +20,7 @@ _DROPPED = "numRowsDroppedByWatermark"
 
 @dataclass(frozen=True)
 class Clock:
-    """By what a batch's records were late: an event at the watermark itself is."""
+    """By what a batch's records were late. An event at the watermark itself is, but no window that holds it."""
 
     watermark_ms: int
     planned_at_ms: int
@@ -52,8 +52,9 @@ class Measures:
     def dropped(self, clock: Clock, rows_dropped: Callable[[], Dropped], recount: Callable[[], int]) -> int:
         """How many events Spark dropped as behind the watermark.
 
-        Its own count is of rows in its state operators. Of an aggregation's they are partial results, a row a window
-        and key; there, all events behind the watermark count. None do where every window that they are in was open.
+        Its own count is of rows in its state operators. Of an aggregation they are partial results, one a window and
+        key; there, all events behind the watermark count, if they missed all of their windows or some. None count in a
+        batch in which every window was open still.
         """
         if self.oldest_ms is None or self.oldest_ms > clock.watermark_ms:
             return 0  # almost every batch: nothing has to be asked
@@ -63,7 +64,8 @@ class Measures:
         listed = clock.planned_at_ms - RECENT_MS < clock.watermark_ms <= clock.planned_at_ms - clock.delay_ms
         if not listed:
             return recount() if rows.partial else rows.rows
-        behind = self.ancient + sum(event <= clock.watermark_ms for event in self.behind_ms)
+        last = clock.watermark_ms - (1 if rows.partial else 0)
+        behind = self.ancient + sum(event <= last for event in self.behind_ms)
         return behind if rows.partial else min(behind, rows.rows)
 
 
@@ -118,12 +120,12 @@ def measured(job: StreamingJob, metrics: Mapping[str, Mapping[str, Any]]) -> Mea
 
 
 def behind(records: DataFrame, job: StreamingJob, watermark_ms: int) -> int:
-    """How many events of a batch, read again, a watermark calls late."""
+    """How many events of a batch, read again, are behind a watermark."""
     from pyspark.sql import functions as F
 
     parts = [part for part in job.streams.values() if part.late_after is not None]
     ours = [admitted(parsed(records, part), part) for part in parts]
-    return sum(events.where(F.unix_millis("event_time") <= watermark_ms).count() for events in ours)
+    return sum(events.where(F.unix_millis("event_time") < watermark_ms).count() for events in ours)
 
 
 def _total(parts: Any, name: str) -> int:

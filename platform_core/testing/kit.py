@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from platform_core.declare import StreamingJob
-from platform_core.settings import Settings
+from platform_core.settings import ROOT, Settings
 from platform_core.testing.at_rest import performed_at_rest
 from platform_core.testing.result import Result
 from platform_core.testing.script import Script, records_of
@@ -33,7 +33,7 @@ class Kit:
 
     def run(self, job: StreamingJob, script: Script, *, partitions: int = 1) -> Result:
         """The job over the script as a stream, on the real engine; `partitions` of its state."""
-        settings = Settings(home=self._folder / f"run-{next(self._numbers)}")
+        settings = Settings(home=self._folder / f"run-{next(self._numbers)}", root=ROOT)
         with _set(_at_home(self._spark()), _PARTITIONS, str(partitions)) as spark:
             return Stage(spark=spark, job=job, settings=settings).perform(script)
 
@@ -54,7 +54,7 @@ def _at_home(spark: SparkSession) -> SparkSession:
 
 
 @contextmanager
-def _set(spark: SparkSession, name: str, value: str) -> Iterator[SparkSession]:
+def _set(spark: SparkSession, name: str, value: str) -> Generator[SparkSession]:
     former = spark.conf.get(name)
     spark.conf.set(name, value)
     try:

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 from deltalake import DeltaTable
@@ -186,8 +186,8 @@ class Stage:
 
     def _forget_state(self) -> None:
         """What a dead process loses: state held in memory, which is then read from the checkpoint again."""
-        jvm = self.spark._jvm  # pyright: ignore[reportPrivateUsage]
-        jvm.org.apache.spark.sql.execution.streaming.state.StateStore.stop()  # pyright: ignore[reportOptionalMemberAccess]
+        jvm: Any = self.spark._jvm  # pyright: ignore[reportPrivateUsage]
+        jvm.org.apache.spark.sql.execution.streaming.state.StateStore.stop()
 
     def _result(self) -> Result:
         outcomes = [self._outcomes[batch] for batch in sorted(self._outcomes)]

@@ -60,7 +60,8 @@ class Topics:
         name = f"{self.newest:06d}.parquet"
         hidden, file = self._folder / f".{name}", self._folder / name
         parquet.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), hidden, compression="none")
-        os.utime(hidden, (_FIRST_WRITTEN + self.newest,) * 2)
+        written = _FIRST_WRITTEN + self.newest
+        os.utime(hidden, (written, written))
         self._unseen.append((hidden, file))
 
     def show(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from platform_core.declare import Json, Lookup, Publish, RowRule, Stream, StreamingJob, Table, Text, Topic
@@ -34,8 +34,9 @@ def named(user: str, name: str | None, *, second: Any) -> Record:
 
 
 def job(name: str, transform: Callable[..., DataFrame], schema: str, key: str = "", **more: Any) -> StreamingJob:
+    more.setdefault("inputs", {"purchases": BOUGHT})
     table = Table(name=name, schema=schema, key=tuple(key.split()))
-    return StreamingJob(name=name, transform=transform, output=table, **({"inputs": {"purchases": BOUGHT}} | more))
+    return StreamingJob(name=name, transform=transform, output=table, **more)
 
 
 def _totals(purchases: DataFrame) -> DataFrame:
@@ -51,11 +52,10 @@ totals = job(
 )
 
 
-def _offsets_by(window: Any) -> Callable[[DataFrame], DataFrame]:
+def _amounts_by(window: Callable[[], Column]) -> Callable[[DataFrame], DataFrame]:
     def transform(purchases: DataFrame) -> DataFrame:
-        found = purchases.groupBy("user", window.alias("span")).agg(
-            F.sort_array(F.collect_list("amount")).alias("amounts")
-        )
+        amounts = F.sort_array(F.collect_list("amount")).alias("amounts")
+        found = purchases.groupBy("user", window().alias("span")).agg(amounts)
         return found.select("user", F.col("span.start").alias("begins"), F.col("span.end").alias("ends"), "amounts")
 
     return transform
@@ -64,20 +64,9 @@ def _offsets_by(window: Any) -> Callable[[DataFrame], DataFrame]:
 _SPANS = "user STRING, begins TIMESTAMP, ends TIMESTAMP, amounts ARRAY<BIGINT>"
 
 
-def windowed(name: str, window: Any, **more: Any) -> StreamingJob:
-    return job(name, _offsets_by(window), _SPANS, **more)
-
-
-def tumbling() -> StreamingJob:
-    return windowed("tumbling", F.window("event_time", "10 seconds"))
-
-
-def hopping() -> StreamingJob:
-    return windowed("hopping", F.window("event_time", "5 seconds", "1 second"))
-
-
-def sessions() -> StreamingJob:
-    return windowed("sessions", F.session_window("event_time", "5 seconds"))
+tumbling = job("tumbling", _amounts_by(lambda: F.window("event_time", "10 seconds")), _SPANS)
+hopping = job("hopping", _amounts_by(lambda: F.window("event_time", "5 seconds", "1 second")), _SPANS)
+sessions = job("sessions", _amounts_by(lambda: F.session_window("event_time", "5 seconds")), _SPANS)
 
 
 def _once(purchases: DataFrame) -> DataFrame:

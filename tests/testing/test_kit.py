@@ -5,8 +5,19 @@ from __future__ import annotations
 import pytest
 
 from platform_core.errors import RejectLimitExceeded
-from platform_core.testing import BATCH, CRASH, CRASH_AFTER_PUBLISH, CRASH_AFTER_WRITE, END, QUIET, Crash, Kit, at
-from platform_core.testing import clock, record
+from platform_core.testing import (
+    BATCH,
+    CRASH,
+    CRASH_AFTER_PUBLISH,
+    CRASH_AFTER_WRITE,
+    END,
+    QUIET,
+    Crash,
+    Kit,
+    at,
+    clock,
+    record,
+)
 from tests.testing.jobs import PURCHASES, bought, greeted, named, newest, totals, tumbling
 
 TWO = [bought("ann", 1, second=0), bought("bob", 2, second=1)]
@@ -45,24 +56,24 @@ def test_a_crash_after_a_boundary_kills_the_process_between_two_batches(kit: Kit
 
 
 def test_the_clock_closes_windows_without_a_record(kit: Kit) -> None:
-    open_still = kit.run(tumbling(), [bought("ann", 1, second=5)])
+    open_still = kit.run(tumbling, [bought("ann", 1, second=5)])
     assert open_still.rows == []
-    closed = kit.run(tumbling(), [bought("ann", 1, second=5), clock(20)])
+    closed = kit.run(tumbling, [bought("ann", 1, second=5), clock(20)])
     assert closed.columns("begins", "ends", "amounts") == [(at(0), at(10), [1])]
     assert closed.watermark == at(10)
 
 
 def test_after_the_end_every_window_is_closed(kit: Kit) -> None:
-    result = kit.run(tumbling(), [bought("ann", 1, second=5), bought("bob", 2, second=500), END])
+    result = kit.run(tumbling, [bought("ann", 1, second=5), bought("bob", 2, second=500), END])
     assert result.columns("user", "amounts") == [("ann", [1]), ("bob", [2])]
 
 
 def test_after_a_quiet_moment_a_record_behind_the_watermark_is_late(kit: Kit) -> None:
     late = bought("ann", 2, second=1)
-    result = kit.run(tumbling(), [bought("ann", 1, second=60), QUIET, late, END])
+    result = kit.run(tumbling, [bought("ann", 1, second=60), QUIET, late, END])
     assert result.columns("amounts") == [([1],)]
     assert result.late == 1
-    at_once = kit.run(tumbling(), [bought("ann", 1, second=60), BATCH, late, END])
+    at_once = kit.run(tumbling, [bought("ann", 1, second=60), BATCH, late, END])
     assert at_once.late == 0, "the watermark of a batch holds for the batch after the next"
 
 
@@ -82,7 +93,10 @@ def test_what_cannot_be_read_is_rejected_with_coordinates_bytes_and_reason(kit: 
         "purchases[1]@2: not JSON of the declared shape (user string, amount bigint)",
         "purchases[1]@9: rule amount is positive",
     ]
-    assert [(reject.key, reject.value) for reject in result.rejects][:2] == [(None, bad[0].value), (b"ann", b"\xff\xfe")]
+    assert [(reject.key, reject.value) for reject in result.rejects][:2] == [
+        (None, bad[0].value),
+        (b"ann", b"\xff\xfe"),
+    ]
     assert result.rows == [{"user": "bob", "total": 2}]
     assert kit.run_as_batch(totals, [*bad, bought("bob", 2, second=1)]).rejects == result.rejects
 

@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from platform_core.errors import UsageError
-from platform_core.testing import START, at, clock, record
+from platform_core.testing import START, Record, at, clock, record
 from platform_core.testing.topics import Topics
-from tests.testing.jobs import NAMES, PURCHASES, REFUNDS, bought, both, totals
+from tests.testing.jobs import NAMES, PURCHASES, REFUNDS, both, bought, totals
 
 
 def test_a_dict_becomes_json_with_exact_decimals() -> None:
@@ -62,7 +62,7 @@ def test_a_partition_that_the_topic_has_not_is_refused() -> None:
 
 
 def test_a_record_of_a_topic_that_is_no_input_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="topic 'refunds' in a script for job 'totals'.*inputs are purchases"):
+    with pytest.raises(UsageError, match=r"topic 'refunds' in a script for job 'totals'.*inputs are purchases"):
         Topics(totals, tmp_path).append([record(REFUNDS, key="ann", value={})])
 
 
@@ -74,8 +74,8 @@ def test_a_batch_ends_where_its_records_end_in_every_topic(tmp_path: Path) -> No
     assert topics.end(1) == {"purchases": {0: 1, 1: 0}, "refunds": {0: 0, 1: 1}}
 
 
-def _placed(folder: Path, records: list[object]) -> list[dict[str, object]]:
+def _placed(folder: Path, records: list[Record]) -> list[dict[str, object]]:
     topics = Topics(totals, folder)
-    topics.append(records)  # pyright: ignore[reportArgumentType]
+    topics.append(records)
     topics.show()
     return pq.read_table(folder / "000000.parquet").to_pylist()
