@@ -16,6 +16,7 @@ from platform_core.names import ReleaseId
 from platform_core.settings import Settings
 from platform_core.stream.batches import Batches, Outcome, Sinks, Writer
 from platform_core.stream.checkpoint import Checkpoint, prove
+from platform_core.stream.fetch import KafkaFetcher
 from platform_core.stream.guard import Guard
 from platform_core.stream.lookups import LookupTable, Waiting
 from platform_core.stream.measures import behind, dropped_by, observed_by
@@ -94,7 +95,7 @@ class Workshop:
         uri, release = self._settings.table_uri(self._release), str(self._release)
         sinks = Sinks(
             output=self._output,
-            rejects=Rejects(self._settings.rejects_uri(self._job.name), release),
+            rejects=Rejects(self._settings.rejects_uri(self._job.name), release, KafkaFetcher(self._settings)),
             lookups={
                 name: LookupTable(name, part, f"{uri}_lookup_{name}", release, duck)
                 for name, part in self._job.lookups.items()
