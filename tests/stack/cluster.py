@@ -33,23 +33,10 @@ class Cluster:
             return int(json.load(answer)["aliveworkers"])
 
     def add_worker(self) -> None:
-        number = len(self.workers) + 1
-        folder = self.platform.settings.home / f"worker-{number}"
-        options = (
-            "--host",
-            "127.0.0.1",
-            "--cores",
-            "4",
-            "--memory",
-            "3g",
-            "--webui-port",
-            "0",
-            "--work-dir",
-            str(folder),
-        )
-        self.workers.append(
-            _spawn(self.platform, f"worker-{number}", "worker.Worker", *options, "--work-dir", str(folder), self.url)
-        )
+        name = f"worker-{len(self.workers) + 1}"
+        folder = str(self.platform.settings.home / name)
+        options = ("--host", "127.0.0.1", "--cores", "4", "--memory", "3g", "--webui-port", "0", "--work-dir", folder)
+        self.workers.append(_spawn(self.platform, name, "worker.Worker", *options, self.url))
 
 
 def a_cluster(platform: Platform, port: int, page: int, workers: int) -> Cluster:
