@@ -8,7 +8,7 @@ from ingest.topics import PAGE_VIEWS, SEARCHES
 from streaming_jobs.clickstream.job import clickstream, views_with_searches
 from tests.streaming_jobs.conftest import Batch, Row, TableOf
 
-ANN, BOB = 1, 2
+ANN, BOB, CIM, DAN, EVE = 1, 2, 3, 4, 5
 
 
 def view(user: int, page: str, *, second: float) -> Row:
@@ -31,16 +31,32 @@ def table(batch: Batch, table_of: TableOf) -> Any:
     return of
 
 
-@pytest.mark.parametrize("apart", [0, 0.001, 0.5, 0.999, 1])
-def test_a_search_up_to_one_second_before_the_view_led_to_it(table: Any, apart: float) -> None:
-    found = table([view(ANN, "/shoes", second=2)], [search(ANN, "shoes", second=2 - apart)])
-    assert found == [row(0, ANN, "/shoes", 2, "shoes", 2 - apart)]
+def test_a_search_up_to_one_second_before_the_view_led_to_it(table: Any) -> None:
+    apart = {ANN: 0, BOB: 0.001, CIM: 0.5, DAN: 0.999, EVE: 1}
+    found = table(
+        [view(user, "/shoes", second=2) for user in apart],
+        [search(user, "shoes", second=2 - before) for user, before in apart.items()],
+    )
+    assert found == [row(place, user, "/shoes", 2, "shoes", 2 - apart[user]) for place, user in enumerate(apart)]
 
 
-@pytest.mark.parametrize("apart", [-0.001, 1.001, 60])
-def test_an_earlier_search_and_one_after_the_view_did_not(table: Any, apart: float) -> None:
-    found = table([view(ANN, "/shoes", second=2)], [search(ANN, "shoes", second=2 - apart)])
-    assert found == [row(0, ANN, "/shoes", 2)]
+def test_an_earlier_search_and_one_after_the_view_did_not(table: Any) -> None:
+    apart = {ANN: -0.001, BOB: -1, CIM: 1.001, DAN: 1.5, EVE: 60}
+    found = table(
+        [view(user, "/shoes", second=2) for user in apart],
+        [search(user, "shoes", second=2 - before) for user, before in apart.items()],
+    )
+    assert found == [row(place, user, "/shoes", 2) for place, user in enumerate(apart)]
+
+
+def test_where_a_second_of_the_clock_ends_makes_no_difference(table: Any) -> None:
+    pairs = [(viewed, round(viewed - apart, 3)) for viewed in (2, 2.001, 2.999, 3) for apart in (0, 0.4, 1)]
+    found = table(
+        [view(user, "/a", second=viewed) for user, (viewed, _) in enumerate(pairs)],
+        [search(user, "shoes", second=searched) for user, (_, searched) in enumerate(pairs)],
+    )
+    expected = [row(user, user, "/a", viewed, "shoes", searched) for user, (viewed, searched) in enumerate(pairs)]
+    assert found == sorted(expected, key=repr)
 
 
 def test_a_view_leaves_one_row_for_each_search(table: Any) -> None:
