@@ -265,3 +265,18 @@ def test_more_rejects_than_the_limit_stop_the_job(
     assert oracle.table() == []
     assert oracle.topic() == []
     assert oracle.rejects() == []
+
+
+def test_the_oracle_sees_a_lost_row_a_doubled_one_and_a_changed_one(
+    platform: Platform, release: ReleaseId, oracle: Oracle
+) -> None:
+    table = DeltaTable(platform.settings.table_uri(release))
+    _lost, doubled, changed, *others = table.to_pyarrow_table().to_pylist()
+    spoilt = [doubled, doubled, changed | {"trade_count": 1_000_000}, *others]
+    schema = table.to_pyarrow_table().schema
+    write_deltalake(table, pa.Table.from_pylist(spoilt, schema=schema), mode="overwrite")
+    told = oracle.table()
+    assert [difference.partition(", as")[0] for difference in told] == [
+        *["not in the batch: 2 rows"] * 2,
+        *["not in the table: 2 rows"] * 2,
+    ]
