@@ -4,8 +4,8 @@ Only asks count, as in stock_stats. The moving average of a day is the mean of i
 where the day had fewer; it never reaches into another day, so that any day can be computed anew alone. Trades of the
 same instant are ordered by offset, which a ticker's trades share: its key puts them into one partition.
 
-What a Kafka Streams user may expect otherwise: there the average moves with each trade. Here a day is as new as its last
-computation (a sensor asks for one while trades come), and late trades enter when it is computed again.
+What a Kafka Streams user may expect otherwise: there the average moves with each trade. Here a day is as new as its
+last computation (a sensor asks for one while trades come), and late trades enter when it is computed again.
 """
 
 from __future__ import annotations
@@ -61,5 +61,5 @@ daily_prices = DailyTable(
         description="Lowest, highest and moving average ask price per ticker and trading day.",
     ),
     zone=ZONE,
-    since=date(2026, 1, 1),
+    since=date(2025, 1, 1),
 )

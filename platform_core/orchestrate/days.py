@@ -80,7 +80,7 @@ def _create(spark: SparkSession, settings: Settings, table: DailyTable) -> None:
 
 def _replace(rows: DataFrame, settings: Settings, table: DailyTable, first: date, last: date, position: str) -> None:
     writer = rows.write.format("delta").mode("overwrite").option("userMetadata", position)
-    days = f"{DAY} BETWEEN DATE'{first}' AND DATE'{last}'"
+    days = f"{DAY} >= DATE'{first}' AND {DAY} <= DATE'{last}'"  # BETWEEN is an internal error of Delta's on Spark 4.2
     writer.option("replaceWhere", days).save(settings.daily_uri(table.name))
 
 

@@ -77,7 +77,9 @@ def _at_work(release: Release, driver: Driver, behind: int | None) -> Verdict:
     if driver.state == "waiting":
         return Verdict("driver_alive", False, f"{release.name} waits: {driver.reason}", False, numbers)
     if driver.failures:
-        says = f"{release.name} runs again after {driver.failures} failures in a row; the last: {driver.reason}"
+        says = (
+            f"{release.name} is {driver.state} again after {driver.failures} failures in a row. {driver.reason}".strip()
+        )
         return Verdict("driver_alive", False, says, False, numbers)
     idle = release.batches[-1].age if release.batches else driver.age
     if behind and driver.state == "running" and idle > STUCK_SECONDS:
