@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import psutil
 import pytest
 
 from platform_core.control import drivers, services, wanted
@@ -86,10 +87,22 @@ class Stage:
         for process in self.supervisors:
             process.kill()
             process.wait()
-        for path in self.settings.home.glob("*.started"):
-            for pid in path.read_text().split():
-                Owner.of(int(pid)).signal(signal.SIGKILL)
+        until(self._none_left)
         self.store.close()
+
+    def _none_left(self) -> bool:
+        """Kills what works in this home, also drivers that a killed supervisor had begun the moment before."""
+        left = [process for process in psutil.process_iter() if _home_of(process) == str(self.settings.home)]
+        for process in left:
+            Owner.of(process.pid).signal(signal.SIGKILL)
+        return not left
+
+
+def _home_of(process: psutil.Process) -> str | None:
+    try:
+        return process.environ().get("WEIR_HOME")
+    except psutil.Error:
+        return None
 
 
 def stage_on(settings: Settings) -> Stage:
