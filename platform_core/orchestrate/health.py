@@ -14,6 +14,7 @@ from platform_core.release.topics import differences
 STARTING_SECONDS = 60.0  # a Spark session with its first batch takes 15-40 s on two busy cores
 STUCK_SECONDS = 60.0  # no batch for so long, while there is work
 HEARTBEAT_SECONDS = SILENT_SECONDS
+STUCK_BATCHES = 5
 LAG_FLOOR = 10_000  # fewer records behind are no matter: a second's work
 LAG_GROWTH = 1.2  # over the remembered minutes; below it is noise of batches
 REJECT_WARNING = 0.1  # of the share at which the job would stop
@@ -81,11 +82,16 @@ def _at_work(release: Release, driver: Driver, behind: int | None) -> Verdict:
             f"{release.name} is {driver.state} again after {driver.failures} failures in a row. {driver.reason}".strip()
         )
         return Verdict("driver_alive", False, says, False, numbers)
-    idle = release.batches[-1].age if release.batches else driver.age
-    if behind and driver.state == "running" and idle > STUCK_SECONDS:
+    idle = min([driver.age, *(batch.age for batch in release.batches)])
+    if behind and driver.state == "running" and idle > _patience(release):
         says = f"{release.name} is stuck: no batch for {idle:.0f} s while records wait. See its log, then restart it."
         return Verdict("driver_alive", False, says, True, {**numbers, "behind": behind})
     return Verdict("driver_alive", True, driver.state, True, numbers)
+
+
+def _patience(release: Release) -> float:
+    """Some batches' time, where they take long: a busy machine is no stuck driver."""
+    return max([STUCK_SECONDS, *(STUCK_BATCHES * batch.seconds for batch in release.batches)])
 
 
 def _failed(release: Release, driver: Driver) -> str:
