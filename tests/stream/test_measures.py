@@ -1,0 +1,96 @@
+"""What a batch observed, as one value, and how many of its events the watermark dropped."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pytest
+
+from platform_core.stream.intake import RECENT_MS
+from platform_core.stream.measures import Clock, Dropped, Measures, measured
+from tests.testing import jobs
+
+NOW = 10 * RECENT_MS
+LIVE = Clock(watermark_ms=NOW - 10_000, planned_at_ms=NOW, delay_ms=10_000)
+
+
+def never() -> Any:
+    raise AssertionError("asked for nothing")
+
+
+def events(*behind_by: int) -> Measures:
+    """Events as far behind the live watermark as said, in milliseconds."""
+    times = [LIVE.watermark_ms - by for by in behind_by]
+    return Measures(
+        records=len(times), oldest_ms=min(times), behind_ms=[time for time in times if time <= NOW - 10_000]
+    )
+
+
+def test_a_batch_in_time_asks_nobody() -> None:
+    assert events(-1, -500).dropped(LIVE, never, never) == 0
+    assert Measures().dropped(LIVE, never, never) == 0
+
+
+def test_events_whose_windows_were_all_open_are_not_late() -> None:
+    assert events(1, 5).dropped(LIVE, Dropped, never) == 0
+
+
+@pytest.mark.parametrize(("partial", "late"), [(False, 3), (True, 2)])
+def test_an_event_at_the_watermark_is_late_for_a_join_and_not_for_a_window(partial: bool, late: int) -> None:
+    assert events(0, 1, 500, -3).dropped(LIVE, lambda: Dropped(9, partial), never) == late
+
+
+def test_a_join_drops_no_more_events_than_rows() -> None:
+    assert events(1, 2, 3).dropped(LIVE, lambda: Dropped(2), never) == 2
+
+
+def test_events_from_long_ago_are_counted_without_being_listed() -> None:
+    found = Measures(records=4, oldest_ms=5, behind_ms=[LIVE.watermark_ms - 1], ancient=3)
+    assert found.dropped(LIVE, lambda: Dropped(20, partial=True), never) == 4
+
+
+@pytest.mark.parametrize("watermark", [NOW - RECENT_MS, NOW - 9_999, NOW + 60_000], ids=["past", "near", "ahead"])
+def test_a_watermark_that_the_list_does_not_reach_is_counted_again_or_taken_from_spark(watermark: int) -> None:
+    clock, found = Clock(watermark, NOW, 10_000), Measures(records=1, oldest_ms=0)
+    assert found.dropped(clock, lambda: Dropped(50, partial=True), lambda: 7) == 7
+    assert found.dropped(clock, lambda: Dropped(5), never) == 5
+
+
+def reject(offset: int) -> dict[str, Any]:
+    value = base64.b64encode(b"{").decode()
+    return {"topic": "purchases", "partition": 0, "offset": offset, "timestamp_ms": 1, "value": value, "reason": "bad"}
+
+
+def test_inputs_add_up_and_the_newest_of_any_is_the_clock() -> None:
+    metrics = {
+        "input_purchases": {"records": 5, "late": 1, "oldest_ms": 30, "newest_ms": 70, "newest_record_ms": 75},
+        "input_refunds": {"records": 3, "late": 0, "oldest_ms": 20, "newest_ms": 60, "newest_record_ms": 65},
+        "used_purchases": {"records": 4},
+        "used_refunds": {"records": 3},
+    }
+    found = measured(jobs.both, metrics)
+    assert (found.records, found.used, found.late) == (8, 7, 1)
+    assert (found.oldest_ms, found.newest_ms, found.newest_record_ms) == (20, 70, 75)
+
+
+def test_lookup_records_move_the_clock_are_used_and_never_late() -> None:
+    metrics = {
+        "input_purchases": {"records": 1, "oldest_ms": 30, "newest_ms": 30, "rejects": []},
+        "used_purchases": {"records": 1},
+        "input_names": {"records": 4, "late": 0, "oldest_ms": 1, "newest_ms": 90, "rejects": [reject(1)]},
+    }
+    found = measured(jobs.greeted(), metrics)
+    assert (found.records, found.used) == (5, 1 + 3)
+    assert (found.oldest_ms, found.newest_ms) == (30, 90)
+
+
+def test_a_record_that_two_inputs_refuse_is_rejected_once() -> None:
+    twice = {name: {"rejects": [reject(1), reject(2)]} for name in ("input_purchases", "input_refunds")}
+    assert [found.offset for found in measured(jobs.both, twice).rejects] == [1, 2]
+    assert measured(jobs.both, twice).rejects[0].value == b"{"
+
+
+def test_an_empty_batch_measures_nothing() -> None:
+    nothing = {"input_purchases": {"records": 0, "oldest_ms": None, "newest_ms": None, "rejects": []}}
+    assert measured(jobs.totals, nothing) == measured(jobs.totals, {}) == Measures()
