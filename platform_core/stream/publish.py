@@ -59,7 +59,7 @@ def _plain(name: str, kind: pa.DataType) -> str:
 
 
 def _without_zones(rows: pa.Table) -> pa.Table:
-    """Times are UTC here; DuckDB formats zoned ones only with an extension that it would have to download."""
+    """Times are UTC here; DuckDB would format zoned ones in the zone of the machine."""
     plain = [
         field.with_type(pa.timestamp("us")) if pa.types.is_timestamp(field.type) else field for field in rows.schema
     ]
