@@ -19,6 +19,7 @@ from platform_core.services import kafka, ports, process
 from platform_core.services import postgres as postgres_service
 from platform_core.services.service import Service, start
 from platform_core.settings import Settings, load
+from platform_core.testing.plugin import kit as kit
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
