@@ -37,7 +37,8 @@ WHO = "demo"
 def run(settings: Settings) -> None:
     """Until ctrl-C or SIGTERM; whatever happens, nothing runs afterwards."""
     console = Console(highlight=False, markup=False, soft_wrap=True)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)  # also where a shell's background made us ignore ctrl-C
     generators: dict[str, subprocess.Popen[bytes]] = {}
     try:
         _show(settings, console, generators)
@@ -55,7 +56,8 @@ def run(settings: Settings) -> None:
 def _show(settings: Settings, console: Console, generators: dict[str, subprocess.Popen[bytes]]) -> None:
     began = time.monotonic()
     console.print(f"Starting the platform in {settings.home}")
-    up(settings, console, CORE & {service.name for service in managed(settings)})
+    names = frozenset(service.name for service in managed(settings))
+    up(settings, console, CORE & names)
     store = ControlStore.open(settings)
     created = topics.ensure(settings, list(load_topics().values())).created
     console.print(f"Topics: {len(created)} created ({', '.join(created) or 'all were there'})")
@@ -64,7 +66,7 @@ def _show(settings: Settings, console: Console, generators: dict[str, subprocess
     generators |= {kind: _generate(settings, kind) for kind in GENERATORS}
     console.print(f"Generators: {', '.join(GENERATORS)}")
     _await_results(store, releases, before, console, began)
-    up(settings, console)
+    up(settings, console, names - CORE)
     _tell(settings, console, releases, time.monotonic() - began)
     store.close()
 

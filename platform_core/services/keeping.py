@@ -11,7 +11,7 @@ from collections.abc import Callable
 import psutil
 
 from platform_core.control.owners import Owner
-from platform_core.errors import WeirError
+from platform_core.errors import ServiceUnavailable, WeirError
 from platform_core.services import kept, process
 from platform_core.services.service import Service, await_ready, begin, tail
 from platform_core.services.state import Notes
@@ -20,7 +20,7 @@ from platform_core.telemetry import event
 
 FIRST_WAIT, LONGEST_WAIT = 1.0, 30.0
 STEADY_SECONDS = 60.0  # up for so long, a service has recovered
-MEMORY_SECONDS = 10.0
+LOOK_SECONDS = 10.0
 logger = logging.getLogger("platform_core.services.keeper")
 
 
@@ -37,6 +37,7 @@ class Keeping:
         self._stopping = stopping
         self._child: subprocess.Popen[bytes] | None = None
         self._owner: Owner | None = None
+        self._looked, self._unheard = 0.0, 0
 
     def run(self, dependents: Callable[[], list[threading.Thread]]) -> None:
         """In a thread of its own, until the platform stops and nobody needs this service any more."""
@@ -44,8 +45,8 @@ class Keeping:
         while not self._stopping.is_set():
             try:
                 self._live_once()
-            except (WeirError, OSError) as error:
-                self._failed(str(error))
+            except Exception as error:  # whatever it is: a thread that died would leave its service to itself
+                self._failed(str(error) if isinstance(error, WeirError) else f"{type(error).__name__}: {error}")
         for thread in dependents():
             thread.join()
         self._stop()
@@ -92,14 +93,26 @@ class Keeping:
         await_ready(self._service, lambda: self._lives() and not self._stopping.is_set())
         self._note("ready", reason="")
         self._tell("ready")
-        ready = looked = time.monotonic()
+        ready = time.monotonic()
         while self._lives() and not self._stopping.wait(0.25):
             now = time.monotonic()
             if now - ready > STEADY_SECONDS and self._notes.of(self._service.name).failures:
                 self._notes.change(self._service.name, failures=0)
-            if now - looked > MEMORY_SECONDS:
-                looked = now
+            if now - self._looked > LOOK_SECONDS:
+                self._looked = now
                 self._bound_memory()
+                self._listen()
+
+    def _listen(self) -> None:
+        """A silent service is not restarted: one that was frozen, or waits for a disk, goes on where it was."""
+        self._unheard = 0 if self._service.ready() else self._unheard + 1
+        phase = self._notes.of(self._service.name).phase
+        if self._unheard >= 2 and phase == "ready":
+            self._note("silent", reason="It runs, and does not answer.")
+            self._tell("silent")
+        elif not self._unheard and phase == "silent":
+            self._note("ready", reason="")
+            self._tell("ready")
 
     def _lives(self) -> bool:
         if self._child is not None:
@@ -109,10 +122,9 @@ class Keeping:
     def _bound_memory(self) -> None:
         used = sum(_own_memory(one) for one in kept.in_session(self._owner.pid, self._home)) if self._owner else 0
         if used > self._service.memory_mb * 1_000_000:
-            words = f"{self._service.name} used {used // 1_000_000} MB, more than its {self._service.memory_mb}."
-            event(logger, "service restarted for its memory", service=self._service.name, used_mb=used // 1_000_000)
-            self._halt()
-            self._failed(words)
+            mb = used // 1_000_000
+            event(logger, "service exceeds its memory", service=self._service.name, used_mb=mb)
+            raise ServiceUnavailable(f"{self._service.name} used {mb} MB, its bound is {self._service.memory_mb} MB.")
 
     def _failed(self, reason: str) -> None:
         self._halt()

@@ -16,7 +16,7 @@ from platform_core.control.owners import Owner
 @dataclass(frozen=True)
 class State:
     name: str
-    phase: str = "waiting"  # waiting, starting, ready, failed, stopping, stopped; external: not started by us
+    phase: str = "waiting"  # waiting, starting, ready, silent, failed, stopping, stopped; external: not started by us
     owner: Owner | None = None
     since: float = 0.0  # wall clock, to be shown alone
     restarts: int = 0

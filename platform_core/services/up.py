@@ -21,14 +21,14 @@ HOPELESS = 3  # failures in a row after which `up` reports instead of waiting
 ROOM_MB = 1000
 
 
-def up(settings: Settings, console: Console, only: frozenset[str] = frozenset()) -> None:
+def up(settings: Settings, console: Console, only: frozenset[str] | None = None) -> None:
     """Starts everything. Returns when all, or those named, are ready; raises with service, cause and log otherwise."""
     services = managed(settings)
     _prepare_external(settings)
     if not state.read(settings.home).kept:
         examine(settings, services)
         _start_keeper(settings)
-    _wait(settings, {one.name for one in services if not only or one.name in only}, console)
+    _wait(settings, {one.name for one in services if only is None or one.name in only}, console)
 
 
 def examine(settings: Settings, services: list[Service]) -> None:
