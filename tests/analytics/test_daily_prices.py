@@ -68,7 +68,7 @@ class Market:
 
 
 def _text(price: Decimal) -> str:
-    return str(price.normalize())
+    return f"{price.normalize():f}"
 
 
 @pytest.fixture

@@ -30,15 +30,27 @@ FLAGS = (
     "--remote-allow-origins=*",
 )
 
+_PLACE = """words => {
+    const says = e => (e.placeholder || e.innerText || '').trim() === words && e.getClientRects().length > 0;
+    const kinds = "input, button, a, [role=menuitem], [role=option], span, div";
+    const hits = [...document.querySelectorAll(kinds)].filter(says);
+    const hit = hits[hits.length - 1];
+    if (!hit) return null;
+    hit.scrollIntoView({block: 'center'});
+    const at = hit.getBoundingClientRect();
+    return [at.x + at.width / 2, at.y + at.height / 2];
+}"""
+
 
 def installed() -> str | None:
     return next((path for name in NAMES if (path := shutil.which(name))), None)
 
 
 class Page:
-    """One tab."""
+    """One tab; `open` takes paths below `root`."""
 
     def __init__(self, socket: ClientConnection) -> None:
+        self.root = ""
         self._socket = socket
         self._numbers = itertools.count(1)
 
@@ -55,8 +67,8 @@ class Page:
     def size(self, width: int, height: int) -> None:
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
 
-    def open(self, url: str) -> None:
-        self.call("Page.navigate", url=url)
+    def open(self, path: str) -> None:
+        self.call("Page.navigate", url=self.root + path)
 
     def run(self, script: str) -> Any:
         result = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
@@ -80,17 +92,8 @@ class Page:
             time.sleep(0.2)
 
     def click(self, words: str) -> None:
-        """The innermost visible thing whose text is `words`."""
-        script = f"""(() => {{
-            const hits = [...document.querySelectorAll('button, a, [role=menuitem], [role=option], span, div')]
-                .filter(e => e.innerText && e.innerText.trim() === {json.dumps(words)} && e.offsetParent !== null);
-            const hit = hits[hits.length - 1];
-            if (!hit) return false;
-            hit.scrollIntoView({{block: 'center'}});
-            const at = hit.getBoundingClientRect();
-            return [at.x + at.width / 2, at.y + at.height / 2];
-        }})()"""
-        at = self.run(script)
+        """The innermost visible thing whose text is `words`, or the field that asks for them."""
+        at = self.run(f"({_PLACE})({json.dumps(words)})")
         if not at:
             raise AssertionError(f"nothing to click says {words!r}:\n{self.text()}")
         for kind in ("mousePressed", "mouseReleased"):

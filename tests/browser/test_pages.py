@@ -1,0 +1,92 @@
+"""What a person sees and does in Dagster's pages. Each wait allows for a busy machine; none is a fixed pause."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+from deltalake import DeltaTable
+
+from analytics.daily_prices.table import daily_prices
+from platform_core.control import leases, services, wanted
+from platform_core.control.store import ControlStore
+from platform_core.names import ReleaseId
+from platform_core.settings import Settings
+from tests.browser.browser import Page
+from tests.conftest import Broker
+
+pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(900)]
+
+MINUTES = 300.0  # a run starts a Python and loads the location: 10 s alone, minutes beside a busy test run
+
+
+def test_the_lineage_shows_every_group(page: Page) -> None:
+    page.open("/asset-groups")
+    page.wait_for("sources", "stock_stats", "word_count", "clickstream", "analytics", seconds=MINUTES)
+
+
+def test_a_table_shows_its_columns_and_its_key(page: Page) -> None:
+    page.open("/assets/tables/stock_stats?view=overview")
+    page.wait_for("window_start", "decimal(18,6)", "key", "the lowest ask", seconds=MINUTES)
+
+
+def test_a_missing_supervisor_shows_on_every_live_release(page: Page, site: Settings) -> None:
+    _unsupervised(site)
+    page.open("/assets/releases/word_count_live?view=checks&checkDetail=supervised")
+    page.wait_for("driver_alive", "lag_bounded", "rejects_bounded", "accounted", "supervised", seconds=MINUTES)
+    page.wait_for("The supervisor has never been heard of", seconds=MINUTES)
+
+
+def test_steering_fails_loudly_when_nothing_supervises(page: Page, site: Settings) -> None:
+    _unsupervised(site)
+    _launch(page, "start", "word_count")
+    page.wait_for("RUN_FAILURE", "Nothing was changed", seconds=MINUTES)
+
+
+def test_a_stream_is_started_from_the_dropdown(page: Page, site: Settings) -> None:
+    store = ControlStore.open(site)
+    services.beat(store, leases.SUPERVISOR, {})
+    _launch(page, "start", "word_count")
+    deadline = time.monotonic() + MINUTES
+    while (asked := wanted.of(store, ReleaseId("word_count", 1))) is None:
+        assert time.monotonic() < deadline, page.text()
+        services.beat(store, leases.SUPERVISOR, {})  # nobody carries it out here; the job asks for no more
+    store.close()
+    assert (asked.state, asked.by.split()[0]) == ("run", "someone")
+    page.wait_for("RUN_SUCCESS", seconds=MINUTES)
+
+
+def test_a_day_is_materialized_from_the_page(page: Page, site: Settings, broker: Broker) -> None:
+    topic = daily_prices.input.topic
+    if topic.name not in broker.admin.list_topics(timeout=10).topics:
+        broker.create(topic.name, topic.partitions)
+    trade = {"type": "ASK", "ticker": "MMM", "price": 10.5, "size": 1}
+    broker.produce(topic.name, (b"MMM", json.dumps(trade).encode()))
+    page.open("/assets/tables/daily_prices?view=partitions")
+    page.wait_for("Materialize…", "Latest", seconds=MINUTES)
+    page.click("Materialize…")
+    page.wait_for("Launch runs to materialize", "Launch backfill")
+    page.click("Latest")
+    page.wait_for("Launch 1 run")
+    page.click("Launch 1 run")
+    page.wait_for("Materialized (1)", seconds=2 * MINUTES)
+    rows = DeltaTable(site.daily_uri(daily_prices.name)).to_pyarrow_table().to_pylist()
+    assert "MMM" in {row["ticker"] for row in rows}
+
+
+def _launch(page: Page, job: str, stream: str) -> None:
+    page.open(f"/locations/weir/jobs/{job}/playground")
+    page.wait_for("Launch Run", seconds=MINUTES)
+    page.click("Partition")
+    page.wait_for(stream)
+    page.click(stream)
+    page.wait_for(f"partition: {stream}")
+    page.click("Launch Run")
+
+
+def _unsupervised(site: Settings) -> None:
+    store = ControlStore.open(site)
+    with store.transaction() as cursor:
+        cursor.execute("delete from weir.services")
+    store.close()
