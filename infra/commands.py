@@ -109,13 +109,13 @@ CAUSES = (  # the words of other programs are all that they tell of a cause
     ("No space left", "the disk is full", "Make room, then run `make setup` again: it goes on where it stopped."),
     ("THESE PACKAGES DO NOT MATCH|[Hh]ash mismatch|was refused", "a download is not what the lock says", "Try again; "
      "if it stays so, somebody changes files on the way, or the lock is wrong."),
-    ("No matching distribution|no wheels|no .*compatible wheel", "no wheel fits this Python and machine", "Use "
-     "another Python: `make setup PYTHON=python3.12`."),
     ("invalid peer certificate|certificate verify|PKIX path", "the package index shows a certificate that this machine "
      "does not trust", "Name your authority's file in SSL_CERT_FILE, then run `make setup` again."),
     ("resolve host|dns error|[Tt]emporary failure|[Cc]onnection|timed out|[Nn]etwork|tunnel|UnknownHost|Failed to fetch"
      "|does not answer", NETWORK, "Check it (a proxy: HTTPS_PROXY; a mirror: PIP_INDEX_URL), then run `make setup` "
      "again: it goes on where it stopped."),
+    ("No matching distribution|no wheels|no .*compatible wheel", "no wheel fits this Python and machine", "Use "
+     "another Python: `make setup PYTHON=python3.12`."),
     ("Permission denied", "a file may not be written", "Correct its owner, then run `make setup` again."),
 )  # fmt: skip
 

@@ -50,6 +50,11 @@ def test_a_wrong_python_is_refused_with_what_it_is_and_what_fits(tmp_path: Path)
     ("said", "cause"),
     [
         ("error: client error (Connect)\n dns error: failed to lookup address", "the network or the package index"),
+        (
+            "NewConnectionError: Temporary failure in name resolution\nERROR: No matching distribution found for uv",
+            "the network or the package index",
+        ),
+        ("ERROR: No matching distribution found for uv==9", "no wheel fits this Python and machine"),
         ("OSError: [Errno 28] No space left on device", "the disk is full"),
         ("ERROR: THESE PACKAGES DO NOT MATCH THE HASHES", "a download is not what the lock says"),
         ("org.example:x:1 was refused: its SHA-256 is 0", "a download is not what the lock says"),
