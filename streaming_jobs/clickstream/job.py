@@ -30,7 +30,7 @@ LED_TO_VIEW = "searched_at <= viewed_at AND viewed_at <= searched_at + INTERVAL 
 def views_with_searches(views: DataFrame, searches: DataFrame) -> DataFrame:
     """Joined by the second too: by user alone, all views and searches of a busy user in a batch would meet each other.
 
-    Measured with 300,000 records of 1,000 users in three batches: 24 s of CPU instead of 47.
+    300,000 records of 1,000 users in three batches: 24 s of CPU instead of 47. With 51,000 users it costs 6 % more.
     """
     return (
         _seen(views)
