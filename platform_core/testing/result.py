@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 from platform_core.declare import Json, Publish, StreamingJob, Text
@@ -49,7 +50,7 @@ class Result:
 
     def columns(self, *names: str) -> list[tuple[Any, ...]]:
         """These columns of every row, sorted: what most tests compare."""
-        return sorted((tuple(row[name] for name in names) for row in self.rows), key=repr)
+        return sorted((tuple(row[name] for name in names) for row in self.rows), key=_rank)
 
     @property
     def newest_published(self) -> dict[Any, Any]:
@@ -62,7 +63,7 @@ def in_order(rows: Iterable[Mapping[str, Any]], job: StreamingJob) -> list[Row]:
     names = [column.name for column in job.output.columns]
     by = job.output.key or names
     found = [{name: _in_utc(row[name]) for name in names} for row in rows]
-    return sorted(found, key=lambda row: [_text(row[name]) for name in by])
+    return sorted(found, key=lambda row: [_rank(row[name]) for name in by])
 
 
 def decoded(messages: Sequence[Message], publish: Publish | None) -> list[Published]:
@@ -91,6 +92,17 @@ def _in_utc(value: Any) -> Any:
 
 
 def _text(value: Any) -> str:
-    if isinstance(value, datetime):
-        return value.isoformat()
-    return value if isinstance(value, str) else repr(value)
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _rank(value: Any) -> tuple[int, Any]:
+    """The value's place among those of its column: nulls first, then by size, time or letters."""
+    match value:
+        case None:
+            return (0, "")
+        case int() | float() | Decimal() | str() | bytes() | date():  # a datetime is a date too
+            return (1, value)
+        case list() | tuple():
+            return (1, [_rank(part) for part in value])
+        case _:
+            return (2, repr(value))

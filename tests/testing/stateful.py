@@ -7,8 +7,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from pyspark.sql import DataFrame, Row
-from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
-from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, TimerValues
+from pyspark.sql.streaming.stateful_processor import (
+    ExpiredTimerInfo,
+    StatefulProcessor,
+    StatefulProcessorHandle,
+    TimerValues,
+)
 from typing_extensions import override
 
 from tests.testing.jobs import job
@@ -24,7 +28,7 @@ class RunningTotal(StatefulProcessor):
         self._amounts = handle.getListState("amounts", "amount BIGINT")
 
     @override
-    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:
+    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: TimerValues) -> Iterator[Row]:
         amounts = [row["amount"] for row in rows]
         total = (self._sum.get() or (0,))[0] + sum(amounts)
         self._sum.update((total,))
@@ -43,11 +47,11 @@ class Silence(StatefulProcessor):
         self._last = handle.getValueState("last", "at BIGINT")
 
     @override
-    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:
+    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: TimerValues) -> Iterator[Row]:
         newest = max(int(row["event_time"].replace(tzinfo=UTC).timestamp() * 1000) for row in rows)
-        if self._last.exists():
-            self._handle.deleteTimer(self._last.get()[0] + SILENCE_MS)
-            newest = max(newest, self._last.get()[0])
+        if former := self._last.get():
+            self._handle.deleteTimer(former[0] + SILENCE_MS)
+            newest = max(newest, former[0])
         self._last.update((newest,))
         self._handle.registerTimer(newest + SILENCE_MS)
         return iter(())
@@ -56,7 +60,7 @@ class Silence(StatefulProcessor):
     def handleExpiredTimer(
         self, key: Any, timerValues: TimerValues, expiredTimerInfo: ExpiredTimerInfo
     ) -> Iterator[Row]:
-        last = self._last.get()[0]
+        (last,) = self._last.get() or (0,)
         self._last.clear()
         yield Row(user=key[0], last_seen=datetime.fromtimestamp(last / 1000, UTC).replace(tzinfo=None))
 
