@@ -12,7 +12,7 @@ from platform_core.orchestrate.sightings import Broker, Driver, Release, Supervi
 from platform_core.release.topics import differences
 
 STARTING_SECONDS = 60.0  # a Spark session with its first batch takes 15-40 s on two busy cores
-STUCK_SECONDS = 60.0  # no batch for so long, while there is work
+STUCK_SECONDS = 120.0  # no batch while there is work; a first one took 80 s on an overloaded machine
 HEARTBEAT_SECONDS = SILENT_SECONDS
 STUCK_BATCHES = 5
 LAG_FLOOR = 10_000  # fewer records behind are no matter: a second's work
@@ -101,7 +101,7 @@ def _failed(release: Release, driver: Driver) -> str:
 
 def _dead(release: Release) -> str:
     driver = release.driver
-    last = f"It is {driver.state!r} since {driver.age:.0f} s. {driver.reason}".strip() if driver else "None ever began."
+    last = f"It had been {driver.state} for {driver.age:.0f} s. {driver.reason}".strip() if driver else "None ever began."
     return f"{release.name} is wanted to run and no driver holds its lease. {last}"
 
 

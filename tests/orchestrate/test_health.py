@@ -69,25 +69,25 @@ def test_a_driver_that_waits_for_something_is_a_warning() -> None:
 
 
 def test_a_driver_without_batches_is_stuck_when_records_wait() -> None:
-    assert seen(health.driver_alive(running(batch(age=90), driver=OLD), behind=10)) == "error"
+    assert seen(health.driver_alive(running(batch(age=150), driver=OLD), behind=10)) == "error"
 
 
 def test_a_driver_whose_batches_take_long_is_given_the_time_of_some() -> None:
-    assert seen(health.driver_alive(running(batch(age=90, seconds=20), driver=OLD), behind=10)) == "passed"
-    assert seen(health.driver_alive(running(batch(age=110, seconds=20), driver=OLD), behind=10)) == "error"
+    assert seen(health.driver_alive(running(batch(age=140, seconds=30), driver=OLD), behind=10)) == "passed"
+    assert seen(health.driver_alive(running(batch(age=160, seconds=30), driver=OLD), behind=10)) == "error"
 
 
 def test_a_driver_that_has_just_begun_is_not_stuck_for_its_predecessors_silence() -> None:
-    assert seen(health.driver_alive(running(batch(age=90), driver=replace(ALIVE, age=20)), behind=10)) == "passed"
+    assert seen(health.driver_alive(running(batch(age=150), driver=replace(ALIVE, age=20)), behind=10)) == "passed"
 
 
 def test_a_driver_without_batches_is_idle_when_none_wait() -> None:
-    assert seen(health.driver_alive(running(batch(age=90), driver=OLD), behind=0)) == "passed"
-    assert seen(health.driver_alive(running(batch(age=90), driver=OLD), behind=None)) == "passed"
+    assert seen(health.driver_alive(running(batch(age=150), driver=OLD), behind=0)) == "passed"
+    assert seen(health.driver_alive(running(batch(age=150), driver=OLD), behind=None)) == "passed"
 
 
 def test_a_driver_that_ran_no_batch_since_it_began_is_stuck_too() -> None:
-    assert seen(health.driver_alive(running(driver=replace(ALIVE, age=90)), behind=10)) == "error"
+    assert seen(health.driver_alive(running(driver=replace(ALIVE, age=150)), behind=10)) == "error"
     assert seen(health.driver_alive(running(driver=replace(ALIVE, age=20)), behind=10)) == "passed"
 
 
