@@ -57,19 +57,19 @@ class Broker:
 
     def ends(self, partitions: Mapping[str, Iterable[int]]) -> Offsets:
         """The offset after the last record that a read_committed reader sees, of every partition named."""
-        from confluent_kafka.admin import OffsetSpec
+        from confluent_kafka.admin._listoffsets import OffsetSpec
 
         return self._offsets(partitions, OffsetSpec.latest())
 
     def starts(self, partitions: Mapping[str, Iterable[int]]) -> Offsets:
         """The oldest offset that retention has left."""
-        from confluent_kafka.admin import OffsetSpec
+        from confluent_kafka.admin._listoffsets import OffsetSpec
 
         return self._offsets(partitions, OffsetSpec.earliest())
 
     def since(self, partitions: Mapping[str, Iterable[int]], at_ms: int) -> Offsets:
         """The first record stamped at or after `at_ms`; the end where there is none."""
-        from confluent_kafka.admin import OffsetSpec
+        from confluent_kafka.admin._listoffsets import OffsetSpec
 
         found, ends = self._offsets(partitions, OffsetSpec.for_timestamp(at_ms)), self.ends(partitions)
         return {t: {p: o if o >= 0 else ends[t][p] for p, o in parts.items()} for t, parts in found.items()}

@@ -24,7 +24,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 
 @dataclass(frozen=True)
 class RowRule:
-    """A condition that each record of an input keeps; a record for which it is false or null goes to the job's rejects."""
+    """A condition that each record of an input keeps; one for which it is false or null goes to the job's rejects."""
 
     name: str
     holds: str  # SQL over the input's columns
@@ -36,8 +36,8 @@ class Stream:
 
     Where event time is a field, a record is late when its timestamp is more than `lateness` after its event time:
     decided record by record, the same in every replay. Where the record's timestamp is the event time, the
-    watermark decides: a record behind it no longer reaches windows that have closed. Without a lateness there is no clock,
-    and nothing is late.
+    watermark decides: a record behind it no longer reaches windows that have closed. Without a lateness there is no
+    clock, and nothing is late.
     """
 
     topic: Topic

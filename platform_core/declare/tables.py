@@ -73,7 +73,7 @@ class Table:
             )
         if self.key and self.layout is not None and self.layout.column not in self.key:
             raise DeclarationError(
-                f"{here}.layout: {self.layout.column!r} is not part of the key, so that a row could move between files.",
+                f"{here}.layout: {self.layout.column!r} is not part of the key: a row could move between files.",
                 remedy=f"Lay it out by one of {', '.join(self.key)}.",
             )
 

@@ -69,26 +69,6 @@ class Checkpoint:
             ) from error
         return Entry(batch, offsets, facts["batchWatermarkMs"], facts["batchTimestampMs"], facts.get("conf", {}))
 
-    def metadata(self, batch: int) -> dict[str, Any]:
-        """The second line of a batch's entry, as Spark wrote it."""
-        facts: dict[str, Any] = json.loads((self.path / "offsets" / str(batch)).read_text().splitlines()[1])
-        return facts
-
-    def next_watermark_ms(self) -> int:
-        """The watermark that the newest finished batch left for the next."""
-        if self.done < 0:
-            return 0
-        line = (self.path / "commits" / str(self.done)).read_text().splitlines()[1]
-        return int(json.loads(line)["nextBatchWatermarkMs"])
-
-    def write_entry(self, batch: int, text: str) -> None:
-        folder = self.path / "offsets"
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / f".{batch}.crc").unlink(missing_ok=True)  # of an entry that stood here before
-        unfinished = folder / f".{batch}.new"
-        unfinished.write_text(text)
-        unfinished.replace(folder / str(batch))
-
     def position(self, release: str, batch: int, newest_ms: int = 0) -> Position:
         """The position that a batch ends at, as the offset log has it before the batch runs."""
         entry = self.entry(batch)

@@ -89,7 +89,7 @@ class Stage:
 
     def batch(self, number: int, start: int, end: int, **facts: int) -> None:
         """A batch that took the records from `start` up to `end`."""
-        known = {"used": end - start, **facts}
+        known: dict[str, Any] = {"used": end - start, **facts}
         told = BatchFacts(datetime.now(UTC), number, end - start, 1, batch_seconds=0.2, **known)
         position = Position(str(self.release), number, {self.topic: {0: end}}, {self.topic: {0: start}})
         positions.record(self.store, self.lease, position, told)
