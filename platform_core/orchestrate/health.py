@@ -101,7 +101,9 @@ def _failed(release: Release, driver: Driver) -> str:
 
 def _dead(release: Release) -> str:
     driver = release.driver
-    last = f"It had been {driver.state} for {driver.age:.0f} s. {driver.reason}".strip() if driver else "None ever began."
+    if driver is None:
+        return f"{release.name} is wanted to run and no driver ever began."
+    last = f"It had been {driver.state} for {driver.age:.0f} s. {driver.reason}".strip()
     return f"{release.name} is wanted to run and no driver holds its lease. {last}"
 
 
