@@ -21,7 +21,7 @@ from platform_core.services.service import Service
 from platform_core.settings import Settings
 
 MODULE, LOCATION = "infra.definitions", "weir"  # as workspace.yaml names them: sensors remember their location's name
-BEHIND_STREAMS = ("nice", "-n", "5")  # pages and batch runs must not slow the streams
+BEHIND_STREAMS = 5  # pages and batch runs must not slow the streams
 TABLES = ("runs", "event_logs", "instigators", "alembic_version")
 PASSWORD = "WEIR_DAGSTER_PASSWORD"  # by name, as Dagster shows its configuration in process lists
 
@@ -74,8 +74,9 @@ def _service(
     ours: dict[str, Any] = {"prepare": lambda: _configure(settings), **rest}
     return Service(
         name=name,
-        command=(*BEHIND_STREAMS, sys.executable, "-m", *module),
+        command=(sys.executable, "-m", *module),
         environment=lambda: _environment(settings),
+        niceness=BEHIND_STREAMS,
         needs=("postgres", *needs),
         log=settings.logs / f"{name}.log",
         cwd=settings.home,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -26,6 +28,13 @@ def spawn(command: Sequence[str], env: Mapping[str, str], log: Path, cwd: Path) 
             cwd=cwd,
             start_new_session=True,
         )
+
+
+def stand_back(pid: int, niceness: int) -> None:
+    """Linux weighs sessions against each other, and a process's niceness only within its session: both are set."""
+    with suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, pid, niceness)
+        Path(f"/proc/{pid}/autogroup").write_text(str(niceness))
 
 
 def until(condition: Callable[[], bool], seconds: float, pause: float = 0.05) -> bool:

@@ -36,6 +36,7 @@ class Service:
     stop_with: signal.Signals = signal.SIGTERM
     stop_seconds: float = 30.0
     ready_seconds: float = 60.0
+    niceness: int = 0  # how far it stands back behind the others when processors are short
     memory_mb: int = 1024  # of all its processes together; above it the keeper restarts the service
 
 
@@ -43,7 +44,9 @@ def begin(service: Service, marks: Mapping[str, str] | None = None) -> subproces
     """Starts it, and does not wait."""
     require_free(service.name, service.ports, service.port_setting)
     service.prepare()
-    return process.spawn(service.command, {**service.environment(), **(marks or {})}, service.log, service.cwd)
+    child = process.spawn(service.command, {**service.environment(), **(marks or {})}, service.log, service.cwd)
+    process.stand_back(child.pid, service.niceness)
+    return child
 
 
 def start(service: Service) -> subprocess.Popen[bytes]:
