@@ -22,10 +22,10 @@ from tests.faults.dying import BEFORE_CHECKPOINT, BEFORE_PUBLISH, BEFORE_TABLE
 from tests.faults.words import dies, epoch, now_ms, reasons, refused, remove_unused, repeats, said, trade
 from tests.stack.running import Platform, Running, a_platform, job_in, tree_of_its_own, until
 
-pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(1800)]
 PREFIX = "driver-faults"
 TRADES = f"{PREFIX}-stocks"
-LOAD = ["--rate", "300", "--late", "0.02", "--late-by", "12 seconds", "--malformed", "0.005", "--far-future", "0.002"]
+LOAD = ["--rate", "300", "--late", "0.02", "--late-by", "20 seconds", "--malformed", "0.005", "--far-future", "0.002"]
 TRY_AGAIN, SUPERSEDED, TOO_MANY_REJECTS = 75, 70, 65
 
 

@@ -11,7 +11,7 @@ from tests.stack.running import Platform, Running, job_in
 JOBS = ("stock_stats", "clickstream", "word_count")
 CLOSING = {"stock_stats": Closing("window_end", "5 seconds"), "clickstream": Closing("viewed_at")}
 LOAD = {
-    "stocks": ("--rate", "100", "--late", "0.01", "--late-by", "12 seconds", "--malformed", "0.002"),
+    "stocks": ("--rate", "100", "--late", "0.01", "--late-by", "20 seconds", "--malformed", "0.002"),
     "clicks": ("--rate", "60", "--users", "50", "--late", "0.005", "--late-by", "8 seconds", "--malformed", "0.002"),
     "lines": (
         "--rate",

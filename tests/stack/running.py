@@ -31,7 +31,7 @@ from platform_core.services.service import Service, begin, start
 from platform_core.settings import ROOT, Settings
 from platform_core.stream.checkpoint import Checkpoint
 
-PATIENCE = 300.0  # seconds for anything that a quiet machine does in a few: nobody waits longer than needed
+PATIENCE = 600.0  # seconds for anything that a quiet machine does in a few: nobody waits longer than needed
 
 
 def until(condition: Callable[[], object], what: str, seconds: float = PATIENCE, about: Path | None = None) -> None:
@@ -149,7 +149,9 @@ class Platform:
         argv, env = command_for(self.settings, release)
         if dying:
             argv = [argv[0], str(ROOT / "tests" / "faults" / "dying.py"), *dying, str(release)]
-        return self.spawn(f"driver-{release.group}", argv, env)
+        name = f"driver-{release.group}"
+        number = sum(one.name == name for one in self._processes) + 1  # two at once must not share a log
+        return self.spawn(name, argv, env, self.settings.logs / f"{name}-{number}.log")
 
     def supervise(self) -> Running:
         env = {**self.settings.child_environment(), "PYTHONPATH": str(ROOT)}
