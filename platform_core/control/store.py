@@ -67,6 +67,13 @@ class ControlStore:
 
     def migrate(self) -> None:
         """Creates what is missing; safe to call at any time, by several at once."""
+        try:
+            self._create()
+        except psycopg.errors.UniqueViolation:
+            # a session may have cached that there is no schema before it waited for the one that created it
+            self._create()
+
+    def _create(self) -> None:
         with self.transaction() as cursor:
             cursor.execute("set local lock_timeout = '60s'")
             cursor.execute("select pg_advisory_xact_lock(hashtext('weir.migrate'))")

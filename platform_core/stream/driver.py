@@ -63,6 +63,10 @@ class Driver:
             self._say(guard, "running", reason="")
             event(logger, "running", release=self._release)
             query.watch(lambda: guard.stopping or guard.lost is not None)
+        except Retryable as error:
+            if (lost := guard.asked_now()) is not None:  # what looks worth another try was another owner's doing
+                raise lost from error
+            raise
         finally:
             workshop.close()
         if guard.lost is not None:

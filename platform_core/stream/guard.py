@@ -95,6 +95,12 @@ class Guard:
         if waited:
             event(logger, "resumed: the lease holds again", release=self._release)
 
+    def asked_now(self) -> Superseded | None:
+        """Whether the lease is another's, by asking and not by waiting for the next renewal."""
+        if self._lost is None:
+            self._try(self._renew)
+        return self._lost
+
     def _keep(self) -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})  # the main thread's to take, see stream/session.py
         pause = max(self._seconds / 5, 0.2)

@@ -80,7 +80,7 @@ class Page:
         """What a person reads on it."""
         return str(self.run("document.body ? document.body.innerText : ''"))
 
-    def wait_for(self, *words: str, seconds: float = 30) -> str:
+    def wait_for(self, *words: str, seconds: float = 120) -> str:
         deadline = time.monotonic() + seconds
         while True:
             text = self.text()

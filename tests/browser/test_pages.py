@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import suppress
 
 import pytest
 from deltalake import DeltaTable
@@ -78,8 +79,7 @@ def test_a_day_is_materialized_from_the_page(page: Page, site: Settings, broker:
 def _launch(page: Page, job: str, stream: str) -> None:
     page.open(f"/locations/weir/jobs/{job}/playground")
     page.wait_for("Launch Run", seconds=MINUTES)
-    page.click("Partition")
-    page.wait_for(stream)
+    _open_dropdown(page, stream)
     page.click(stream)
     page.wait_for(f"partition: {stream}")
     page.click("Launch Run")
@@ -90,3 +90,13 @@ def _unsupervised(site: Settings) -> None:
     with store.transaction() as cursor:
         cursor.execute("delete from weir.services")
     store.close()
+
+
+def _open_dropdown(page: Page, stream: str) -> None:
+    """A click before the field has its partitions opens nothing, so it is clicked until the list is there."""
+    deadline = time.monotonic() + MINUTES
+    while stream not in page.text():
+        assert time.monotonic() < deadline, page.text()
+        page.click("Partition")
+        with suppress(AssertionError):
+            page.wait_for(stream, seconds=5)
