@@ -69,6 +69,13 @@ class Checkpoint:
             ) from error
         return Entry(batch, offsets, facts["batchWatermarkMs"], facts["batchTimestampMs"], facts.get("conf", {}))
 
+    def next_watermark_ms(self) -> int:
+        """The watermark that the newest finished batch left for the next."""
+        if self.done < 0:
+            return 0
+        line = (self.path / "commits" / str(self.done)).read_text().splitlines()[1]
+        return int(json.loads(line)["nextBatchWatermarkMs"])
+
     def position(self, release: str, batch: int, newest_ms: int = 0) -> Position:
         """The position that a batch ends at, as the offset log has it before the batch runs."""
         entry = self.entry(batch)
