@@ -76,6 +76,15 @@ class Checkpoint:
         line = (self.path / "commits" / str(self.done)).read_text().splitlines()[1]
         return int(json.loads(line)["nextBatchWatermarkMs"])
 
+    def write_entry(self, batch: int, text: str) -> None:
+        """A batch planned from outside: Spark finishes what is planned before it plans anew."""
+        folder = self.path / "offsets"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f".{batch}.crc").unlink(missing_ok=True)  # of an entry that stood here before
+        unfinished = folder / f".{batch}.new"
+        unfinished.write_text(text)
+        unfinished.replace(folder / str(batch))
+
     def position(self, release: str, batch: int, newest_ms: int = 0) -> Position:
         """The position that a batch ends at, as the offset log has it before the batch runs."""
         entry = self.entry(batch)
