@@ -81,7 +81,6 @@ def _service(
         log=settings.logs / f"{name}.log",
         cwd=settings.home,
         port_setting="WEIR_DAGSTER__PORT",
-        ready_seconds=120.0,
         stop_seconds=15.0,
         **ours,
     )

@@ -50,7 +50,6 @@ def server(settings: Settings) -> Service:
         ports=(settings.postgres.port,),
         port_setting="WEIR_POSTGRES__PORT",
         stop_with=signal.SIGINT,  # "fast": closes the sessions, writes a checkpoint
-        ready_seconds=30.0,
         memory_mb=1500,
     )
 

@@ -16,7 +16,7 @@ from platform_core.services.service import Service, tail
 from platform_core.services.state import State
 from platform_core.settings import Settings
 
-READY_SECONDS = 240.0  # a cold start on two busy cores takes 60
+READY_SECONDS = 600.0  # a cold start takes 60 on two cores, minutes when others want them too
 HOPELESS = 3  # failures in a row after which `up` reports instead of waiting
 ROOM_MB = 1000
 
@@ -88,7 +88,7 @@ def _wait(settings: Settings, wanted: set[str], console: Console) -> None:
             if told.get(one.name) != one.phase and one.name in wanted:
                 told[one.name] = one.phase
                 console.print(_line(one, time.monotonic() - began), highlight=False, markup=False, soft_wrap=True)
-        _despair(board, time.monotonic() - began)
+        _despair(board, wanted, time.monotonic() - began)
         if all(told.get(name) == "ready" for name in wanted):
             return
         time.sleep(0.1)
@@ -100,11 +100,13 @@ def _line(one: State, seconds: float) -> str:
     return f"  {one.name:<15} {one.phase:<9} {seconds:5.1f} s  {one.address}{pid}  {words}".rstrip()
 
 
-def _despair(board: state.Board, seconds: float) -> None:
+def _despair(board: state.Board, wanted: set[str], seconds: float) -> None:
     if not board.kept:
         raise ServiceUnavailable("The keeper has ended.", remedy="Read logs/keeper.log, then run `weir up` again.")
     for one in board.services:
-        if one.failures >= HOPELESS or (one.phase not in ("ready", "external") and seconds > READY_SECONDS):
+        if one.name not in wanted or one.phase == "ready":
+            continue
+        if one.failures >= HOPELESS or seconds > READY_SECONDS:
             why = one.reason or f"still {one.phase} after {seconds:.0f} s"
             raise ServiceUnavailable(
                 f"{one.name} does not come up: {why}",
