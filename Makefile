@@ -37,20 +37,20 @@ down: ## stop the platform
 doctor: ## examine the machine and the installation
 	@exec $(BIN)/weir doctor
 
-test: tools ## run all tests, on a real broker and Postgres
-	@exec $(BIN)/python -m pytest
+test: tools ## run the tests, on a real broker, Postgres and Spark
+	@exec $(BIN)/python -m pytest -m "not slow"
+
+test-slow: tools ## run the rest: faults, a Spark cluster, whole platforms, the demo, the page
+	@exec $(BIN)/python -m pytest -m slow
 
 check: tools ## lint, format, types, import contracts: all four, whatever the first says
 	@failed=; for tool in "ruff check" "ruff format --check" pyright lint-imports; do \
 	  echo "== $$tool"; $(BIN)/$$tool || failed="$$failed '$$tool'"; done; \
 	[ -z "$$failed" ] || { echo "failed:$$failed" >&2; exit 1; }
 
-bench: tools ## measure throughput and freshness
-	@exec $(BIN)/python -m tests.benchmarks
-
 clean: ## stop the platform and delete its state and all caches; .venv stays
 	@[ ! -x $(BIN)/weir ] || $(BIN)/weir down
 	rm -rf .weir .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
 
-.PHONY: help setup tools demo up down doctor test check bench clean
+.PHONY: help setup tools demo up down doctor test test-slow check clean
