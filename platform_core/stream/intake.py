@@ -176,8 +176,8 @@ def _refused(part: Stream) -> Expression:
 
 
 def _ahead(topic: Topic) -> Expression:
-    """How far ahead an event is: of the record's own timestamp where event time is a field, as every replay then decides
-    the same; else of the batch's plan."""
+    """How far ahead an event is: of the record's own timestamp where event time is a field, as every replay then
+    decides the same; else of the batch's plan."""
     from pyspark.sql import functions as F
 
     return F.col(AHEAD) if topic.event_time is None else F.unix_millis("event_time") - F.unix_millis("timestamp")
