@@ -19,7 +19,6 @@ RAW_KEPT = (
     65_536  # of a rejected record's value; the rest is fetched by coordinates, so that no metric grows without bound
 )
 RECENT_MS = 3_600_000
-AHEAD = "ahead_ms"  # of the batch's plan
 _CORRUPT = "_unreadable"
 _MILLISECOND = timedelta(milliseconds=1)
 
@@ -32,7 +31,6 @@ def parsed(raw: DataFrame, part: Stream | Lookup) -> DataFrame:
     own = raw.where(F.col("topic") == topic.name) if "topic" in raw.columns else raw
     read = own.select("*", _value(topic).alias("v"))
     read = read.select("*", _event_time(topic).alias("event_time"))
-    read = read.select("*", _ahead_of_plan().alias(AHEAD))
     late, refused = (_late(part), _refused(part)) if isinstance(part, Stream) else (F.lit(False), _unreadable(topic))
     return read.select("*", refused.alias("reason")).select("*", (F.col("reason").isNull() & late).alias("late"))
 
@@ -75,11 +73,11 @@ def _behind(event_ms: Expression, delay: timedelta | None) -> list[Expression]:
 
     if delay is None:
         return []
-    ahead = F.when(event_ms.isNotNull(), F.col(AHEAD))
-    recent = (ahead <= -(delay // _MILLISECOND)) & (ahead >= -RECENT_MS)
+    now = F.unix_millis(F.current_timestamp())
+    recent = (event_ms <= now - delay // _MILLISECOND) & (event_ms >= now - RECENT_MS)
     return [
         F.collect_list(F.when(recent, event_ms)).alias("behind_ms"),
-        F.count(F.when(ahead < -RECENT_MS, 1)).alias("ancient"),
+        F.count(F.when(event_ms < now - RECENT_MS, 1)).alias("ancient"),
     ]
 
 
@@ -167,33 +165,21 @@ def _unreadable(topic: Topic) -> Expression:
 def _refused(part: Stream) -> Expression:
     from pyspark.sql import functions as F
 
+    ahead = F.unix_millis("event_time") - F.unix_millis(_now(part.topic))
     cases = [
         (F.col("event_time").isNull(), "no event time"),
-        (_ahead(part.topic) > int(part.far_future.total_seconds() * 1000), f"event time more than {part.future} ahead"),
+        (ahead > int(part.far_future.total_seconds() * 1000), f"event time more than {part.future} ahead"),
     ]
     rules = [(~F.coalesce(_holds(part, rule.holds), F.lit(False)), f"rule {rule.name}") for rule in part.rules]
     return F.coalesce(_unreadable(part.topic), _first(cases + rules))
 
 
-def _ahead(topic: Topic) -> Expression:
-    """How far ahead an event is: of the record's own timestamp where event time is a field, as every replay then
-    decides the same; else of the batch's plan."""
+def _now(topic: Topic) -> Expression:
+    """Against what the future is measured: the record's own timestamp where event time is a field, as every replay
+    then decides the same; else the batch's planned time, which a repeated batch keeps."""
     from pyspark.sql import functions as F
 
-    return F.col(AHEAD) if topic.event_time is None else F.unix_millis("event_time") - F.unix_millis("timestamp")
-
-
-def _ahead_of_plan() -> Expression:
-    """Event time minus the batch's planned time, which a repeated batch keeps, in milliseconds.
-
-    A plain current_timestamp() stands as a number in the code that Spark generates: every batch is another class then,
-    compiled and warmed up anew, which took half of a replay's CPU. A higher-order function is handed to that code as
-    an object.
-    """
-    from pyspark.sql import functions as F
-
-    planned = F.array(F.current_timestamp())
-    return F.aggregate(planned, F.unix_millis("event_time"), lambda ahead, now: ahead - F.unix_millis(now))
+    return F.current_timestamp() if topic.event_time is None else F.col("timestamp")
 
 
 def _holds(part: Stream, condition: str) -> Expression:
