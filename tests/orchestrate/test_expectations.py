@@ -52,7 +52,7 @@ def executed(platform: Platform, suite: Suite, instance: dg.DagsterInstance) -> 
     made = dg.Definitions(
         [dg.AssetSpec(table_key(suite.table))], asset_checks=[suite_checks(platform, suite)], schedules=[schedule]
     )
-    job: Any = made.get_job_def(schedule.job_name)
+    job: Any = made.resolve_job_def(schedule.job_name)
     return job.execute_in_process(instance=instance)
 
 
