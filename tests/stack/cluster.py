@@ -28,9 +28,12 @@ class Cluster:
         return f"spark://127.0.0.1:{self.port}"
 
     def alive(self) -> int:
-        """Workers that the master counts on."""
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.page}/json/", timeout=5) as answer:
-            return int(json.load(answer)["aliveworkers"])
+        """Workers that the master counts on; its page is there before what stands on it."""
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.page}/json/", timeout=5) as answer:
+                return int(json.load(answer)["aliveworkers"])
+        except OSError:
+            return 0
 
     def add_worker(self) -> None:
         name = f"worker-{len(self.workers) + 1}"
@@ -44,7 +47,7 @@ def a_cluster(platform: Platform, port: int, page: int, workers: int) -> Cluster
     cluster = Cluster(platform, port, page)
     options = ("--host", "127.0.0.1", "--port", str(port), "--webui-port", str(page))
     master = _spawn(platform, "master", "master.Master", *options)
-    until(lambda: ports.answers(page), "the master answers", about=master.log)
+    until(lambda: ports.answers(port), "the master answers", about=master.log)
     for _ in range(workers):
         cluster.add_worker()
     until(lambda: cluster.alive() == workers, "the workers are registered", about=master.log)
