@@ -21,7 +21,7 @@ from ingest.generators.faults import Sent
 from ingest.generators.records import Record
 from ingest.generators.sender import Summary, paced
 from ingest.generators.stocks import records
-from ingest.topics import PAGE_VIEWS, STOCKS
+from ingest.topics import PAGE_VIEWS, SEARCHES, STOCKS, USER_PROFILES, WORDCOUNT_INPUT
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -126,6 +126,18 @@ def test_sigterm_flushes_and_exits_cleanly(broker: Any) -> None:
     sent = json.loads(told)["topics"]["wordcount-input"]["sent"]
     assert sent >= before >= 100
     assert len(consumed(broker, "wordcount-input", 4, sent)) == sent
+
+
+@pytest.fixture(autouse=True)
+def _no_topics(request: pytest.FixtureRequest) -> None:
+    """The generators' topics have fixed names, and other tests fill them on the same broker."""
+    if "broker" not in request.fixturenames:
+        return
+    broker = request.getfixturevalue("broker")
+    there = broker.admin.list_topics(timeout=10).topics
+    for topic in (WORDCOUNT_INPUT, STOCKS, PAGE_VIEWS, SEARCHES, USER_PROFILES):
+        if topic.name in there:
+            broker.delete(topic.name)
 
 
 def start(broker: Any, *arguments: str) -> subprocess.Popen[str]:

@@ -23,6 +23,7 @@ bootstrap = "{broker}"
 [postgres]
 managed = false
 port = {port}
+database = "shared"
 password_file = "{password}"
 [dagster]
 managed = false
@@ -30,6 +31,7 @@ managed = false
 
 
 def shared(home: Path, broker: str, settings: Settings) -> Settings:
+    """Its database is another than the tests': a supervisor ends drivers that other tests only told of."""
     home.mkdir(parents=True, exist_ok=True)
     words = {"port": settings.postgres.port, "password": settings.home / "postgres.password"}
     (home / "shared.toml").write_text(PROFILE.format(broker=broker, **words))
