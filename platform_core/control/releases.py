@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -10,11 +11,13 @@ import psycopg
 from psycopg.types.json import Jsonb
 
 from platform_core.control import audit
+from platform_core.control.starts import Start
 from platform_core.control.store import ControlStore, Cursor
 from platform_core.errors import UsageError
 from platform_core.names import ReleaseId
 
 State = Literal["frozen", "replaying", "following", "live", "standby", "retired", "failed"]
+CANDIDATE: tuple[State, ...] = ("replaying", "following")
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,13 @@ class Release:
     created_by: str
     reason: str
     changed_at: datetime
+    revision: int = 0  # of its code: v2.1 is revision 1 of v2, and 0 what was frozen first
+    replay_from: Start | None = None  # None: from the earliest that the broker has at its first batch
+
+    @property
+    def title(self) -> str:
+        """With its revision, for people: stock_stats@v2.1."""
+        return f"{self.id}.{self.revision}" if self.revision else str(self.id)
 
 
 def create(
@@ -44,19 +54,70 @@ def create(
     reason: str = "",
 ) -> Release:
     """Refused when the number is taken: of two who freeze at once, one wins and the other asks for the next number."""
-    declared = (archive_sha256, fingerprint, Jsonb(manifest), Jsonb(topics))
+    with store.transaction() as cursor:
+        return add(
+            cursor,
+            release,
+            archive_sha256=archive_sha256,
+            fingerprint=fingerprint,
+            manifest=manifest,
+            topics=topics,
+            by=by,
+            state=state,
+            reason=reason,
+        )
+
+
+def add(
+    cursor: Cursor,
+    release: ReleaseId,
+    *,
+    archive_sha256: str,
+    fingerprint: str,
+    manifest: dict[str, Any],
+    topics: dict[str, str],
+    by: str,
+    state: State = "frozen",
+    reason: str = "",
+    replay_from: Start | None = None,
+) -> Release:
+    """`create` within the caller's transaction. Of candidates there is one a job at most."""
+    if state in CANDIDATE:
+        _refuse_second(cursor, release.job)
+    start = None if replay_from is None else Jsonb(replay_from.plain())
+    values = (archive_sha256, fingerprint, Jsonb(manifest), Jsonb(topics), by, reason, start)
     try:
-        with store.transaction() as cursor:
-            cursor.execute(
-                "insert into weir.releases (job, number, state, archive_sha256, fingerprint, manifest, topics, "
-                "created_by, reason) values (%s, %s, %s, %s, %s, %s, %s, %s, %s) returning *",
-                (release.job, release.number, state, *declared, by, reason),
-            )
-            created = _row(cursor.fetchone() or {})
-            audit.write(cursor, by, "freeze", str(release), {"archive_sha256": archive_sha256, "reason": reason})
+        cursor.execute(
+            "insert into weir.releases (job, number, state, archive_sha256, fingerprint, manifest, topics, "
+            "created_by, reason, replay_from) values (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s) returning *",
+            (release.job, release.number, state, *values),
+        )
     except psycopg.errors.UniqueViolation as error:
         raise UsageError(f"Release {release} exists already.", remedy="Freeze again.") from error
+    created = _row(cursor.fetchone() or {})
+    audit.write(cursor, by, "freeze", str(release), {"archive_sha256": archive_sha256, "reason": reason})
     return created
+
+
+def _refuse_second(cursor: Cursor, job: str) -> None:
+    """The job's rows stay locked until the commit: of two who ask at once the second sees the first's candidate.
+
+    Read once more after the lock: what waited for it still sees the rows of when it began to wait.
+    """
+    cursor.execute("select from weir.releases where job = %s order by number for update", (job,))
+    cursor.execute("select * from weir.releases where job = %s order by number", (job,))
+    refuse_candidate([_row(row) for row in cursor])
+
+
+def refuse_candidate(known: Sequence[Release]) -> None:
+    """Raises when one of the job's releases is a candidate."""
+    other = next((release for release in known if release.state in CANDIDATE), None)
+    if other is not None:
+        raise UsageError(
+            f"{other.id} is a candidate already: {other.state}, made by {other.created_by} at "
+            f"{other.created_at:%Y-%m-%d %H:%M}.",
+            remedy=f"Cut over to it, or remove it with `weir retire {other.id}`, then make another.",
+        )
 
 
 def get(store: ControlStore, release: ReleaseId) -> Release:
@@ -107,5 +168,6 @@ def change(cursor: Cursor, release: ReleaseId, state: State, reason: str, *, by:
 
 def _row(row: dict[str, Any]) -> Release:
     release = ReleaseId(row.pop("job"), row.pop("number"))
-    known = {name: row[name] for name in Release.__dataclass_fields__ if name != "id"}
-    return Release(id=release, **known)
+    known = {name: row[name] for name in Release.__dataclass_fields__ if name in row and name != "id"}
+    start = known.pop("replay_from", None)
+    return Release(id=release, **known, replay_from=None if start is None else Start.of(start))

@@ -62,6 +62,18 @@ def ask(cursor: Cursor, release: ReleaseId, state: State, by: str, reason: str) 
     return wanted
 
 
+def renew(cursor: Cursor, release: ReleaseId, by: str, reason: str) -> None:
+    """Within the caller's transaction: what is wanted to run begins anew, what is not stays as it is."""
+    cursor.execute(
+        "update weir.wanted set generation = generation + 1, by = %s, reason = %s, at = clock_timestamp() "
+        "where job = %s and number = %s and state = 'run' returning generation",
+        (by, reason, release.job, release.number),
+    )
+    row = cursor.fetchone()
+    if row is not None:
+        audit.write(cursor, by, "restart", str(release), {"generation": row["generation"], "reason": reason})
+
+
 def of(store: ControlStore, release: ReleaseId) -> Wanted | None:
     with store.transaction() as cursor:
         cursor.execute("select * from weir.wanted where job = %s and number = %s", (release.job, release.number))
