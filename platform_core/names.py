@@ -35,6 +35,10 @@ class ReleaseId:
         """Where it stands under the warehouse, the checkpoints and the releases."""
         return f"{self.job}/{self.version}"
 
+    def topic(self, plain: str) -> str:
+        """Where it publishes while it is not live; the live release alone writes the plain name."""
+        return f"{plain}.{self.version}"
+
     @property
     def group(self) -> str:
         """The consumer group in which its progress is mirrored."""

@@ -101,8 +101,9 @@ class Settings(Section):
     def checkpoint(self, release: ReleaseId) -> str:
         return f"{self.checkpoints or self.home / 'checkpoints'}/{release.path}"
 
-    def archive(self, release: ReleaseId) -> Path:
-        return self.home / "releases" / release.path
+    def archive(self, release: ReleaseId, revision: int = 0) -> Path:
+        """`v2` is what was frozen first, `v2.1` its first revision."""
+        return self.home / "releases" / (f"{release.path}.{revision}" if revision else release.path)
 
     @property
     def logs(self) -> Path:

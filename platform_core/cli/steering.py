@@ -139,11 +139,14 @@ def run(
     """
     import os
 
+    from platform_core.control import releases
     from platform_core.release.archive import command_for
 
     settings = settings_of(context)
-    name = ReleaseId.parse(release) if "@" in release else _live(release, store_of(settings))
-    argv, environment = command_for(settings, name)
+    store = store_of(settings)
+    chosen = releases.get(store, _live(release, store))
+    argv, environment = command_for(settings, chosen.id, chosen.revision)
+    store.close()
     os.chdir(settings.home)
     os.execve(argv[0], argv, environment)
 

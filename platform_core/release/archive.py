@@ -13,12 +13,14 @@ from platform_core.release.manifest import CODE, Manifest
 from platform_core.settings import Settings
 
 
-def verify(settings: Settings, release: ReleaseId) -> Manifest:
+def verify(settings: Settings, release: ReleaseId, revision: int = 0) -> Manifest:
     """The release's manifest, when every byte of its code is what was frozen."""
-    folder = settings.archive(release)
+    folder = settings.archive(release, revision)
     found = manifest.read(folder)
-    if found.release != release:
-        raise ArchiveError(f"{folder} holds {found.release}, not {release}.", remedy="Restore the folder.")
+    if (found.release, found.revision) != (release, revision):
+        raise ArchiveError(
+            f"{folder} holds {found.release}.{found.revision}, not {release}.{revision}.", remedy="Restore the folder."
+        )
     if archive_digest(found.files) != found.archive_sha256:
         raise ArchiveError(
             f"{folder / manifest.MANIFEST}: its list of files is not the one that was frozen.",
@@ -49,19 +51,26 @@ def _difference(name: str, there: Mapping[str, str], frozen: Mapping[str, str]) 
 
 def python_for(settings: Settings, found: Manifest) -> Path:
     """An interpreter in an environment of the release's own lock."""
-    code = settings.archive(found.release) / CODE
+    code = code_of(settings, found)
     return environment.python_of(settings, environment.Locks(code, found.requirements_sha256, found.jars_sha256))
 
 
-def command_for(settings: Settings, release: ReleaseId) -> tuple[list[str], dict[str, str]]:
-    """What runs the release's driver, and the whole environment that it runs in; run it in `settings.home`."""
-    found = verify(settings, release)
+def code_of(settings: Settings, found: Manifest) -> Path:
+    return settings.archive(found.release, found.revision) / CODE
+
+
+def command_for(settings: Settings, release: ReleaseId, revision: int = 0) -> tuple[list[str], dict[str, str]]:
+    """What runs the release's driver, and the whole environment that it runs in; run it in `settings.home`.
+
+    Which revision is in force is in the release's row of the control store.
+    """
+    found = verify(settings, release, revision)
     python = python_for(settings, found)
     argv = [str(python), "-m", "platform_core.stream.driver", str(release)]
-    return argv, _environment(settings, settings.archive(release) / CODE, python)
+    return argv, environment_for(settings, code_of(settings, found), python)
 
 
-def _environment(settings: Settings, code: Path, python: Path) -> dict[str, str]:
+def environment_for(settings: Settings, code: Path, python: Path) -> dict[str, str]:
     return {
         **settings.child_environment(),
         "PYTHONPATH": str(code),

@@ -28,6 +28,7 @@ class Output:
 class Manifest:
     job: str
     number: int
+    revision: int = 0  # of the release's code; state and table are the release's
     files: Mapping[str, str]  # path in the archive -> SHA-256
     archive_sha256: str
     requirements_sha256: str
@@ -53,7 +54,7 @@ class Manifest:
         output = raw["output"]
         raw["output"] = Output(table=output["table"], schema=output["schema"], key=tuple(output["key"]))
         raw["warnings"] = tuple(raw.get("warnings", ()))
-        return cls(**raw)
+        return cls(**{name: raw[name] for name in raw if name in cls.__dataclass_fields__})
 
 
 def read(folder: Path) -> Manifest:

@@ -13,7 +13,9 @@ from typing import BinaryIO
 
 import psutil
 
+from platform_core.control import releases
 from platform_core.control.owners import Owner
+from platform_core.control.store import ControlStore
 from platform_core.errors import Permanent
 from platform_core.names import ReleaseId
 from platform_core.settings import Settings
@@ -25,13 +27,13 @@ _LOG_BYTES = 50_000_000
 logger = logging.getLogger(__name__)
 
 
-def archived(settings: Settings) -> Command:
-    """The command that runs a release from its archive."""
+def archived(settings: Settings, store: ControlStore) -> Command:
+    """The command that runs a release from its archive, in the revision that is in force."""
 
     def command(release: ReleaseId) -> tuple[Sequence[str], Mapping[str, str]]:
         from platform_core.release.archive import command_for
 
-        return command_for(settings, release)
+        return command_for(settings, release, releases.get(store, release).revision)
 
     return command
 

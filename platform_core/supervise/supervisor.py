@@ -45,7 +45,7 @@ class Supervisor:
         self._poll = settings.supervision.poll_seconds
         self._limits = limits or limits_of(settings)
         self._me = Owner.this_process()
-        self._spawner = Spawner(settings, command or archived(settings))
+        self._spawner = Spawner(settings, command or archived(settings, store))
         self._patience = Patience(most=5 * self._poll)
         self._lease: Lease | None = None
         self._seen = Snapshot()
