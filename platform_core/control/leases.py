@@ -7,6 +7,7 @@ process that was stopped, and wakes after its lease has gone, knows that before 
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, LiteralString
@@ -105,6 +106,29 @@ def check(cursor: Cursor, lease: Lease) -> None:
     row = cursor.fetchone()
     if row is None or row["epoch"] != lease.epoch or row["released"]:
         raise _superseded(lease, _read(cursor, lease.name))
+
+
+def lock(cursor: Cursor, names: Collection[str]) -> dict[str, LeaseRow]:
+    """Those that exist, in the order of their names; none of them gets another epoch before the commit."""
+    cursor.execute(
+        f"select held.*, {_ALIVE} as alive from weir.leases held "
+        "where held.name = any(%s) order by held.name for share",
+        (list(names),),
+    )
+    return {row["name"]: _row(row) for row in cursor}
+
+
+def fence(cursor: Cursor, name: str) -> int:
+    """A new epoch for a lease whose owner has died or fallen silent, so that it writes nothing should it wake. Nobody
+    holds it afterwards. LeaseHeld while it is alive; 0 when nobody ever held it."""
+    cursor.execute("select from weir.leases where name = %s for update", (name,))
+    row = _read(cursor, name)
+    if row is None:
+        return 0
+    if row.alive:
+        _refuse_unless_gone(row)
+    cursor.execute("update weir.leases set epoch = epoch + 1, released = true where name = %s returning epoch", (name,))
+    return int((cursor.fetchone() or {"epoch": 0})["epoch"])
 
 
 def among(cursor: Cursor, prefix: str) -> dict[str, LeaseRow]:

@@ -61,3 +61,14 @@ def as_numbers(raw: Mapping[str, Mapping[str, int]]) -> dict[str, dict[int, int]
 def records_between(start: Offsets, end: Offsets) -> int:
     """How many offsets lie between two positions; a partition that start does not know begins at 0."""
     return sum(o - start.get(t, {}).get(p, 0) for t, parts in end.items() for p, o in parts.items())
+
+
+def same_place(one: Offsets, other: Offsets) -> bool:
+    """Whether two releases have read the same records of the topics that both read: a new version may read another
+    topic more. A partition that one of them has not seen yet stands at 0."""
+    shared = one.keys() & other.keys()
+    return bool(shared) and all(_read(one[topic]) == _read(other[topic]) for topic in shared)
+
+
+def _read(partitions: Mapping[int, int]) -> dict[int, int]:
+    return {partition: offset for partition, offset in partitions.items() if offset}

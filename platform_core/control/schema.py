@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import LiteralString
 
+from platform_core.control import schema_changes, schema_releases
+
 _RELEASES: LiteralString = """
 create table if not exists weir.releases (
     job text not null,
@@ -173,4 +175,6 @@ STATEMENTS: tuple[LiteralString, ...] = (
     _AUDIT,
     "create index if not exists audit_by_subject on weir.audit (subject, id)",
     _SERVICES,
+    *schema_changes.STATEMENTS,
+    *schema_releases.STATEMENTS,
 )

@@ -1,0 +1,240 @@
+"""One row carries a cutover of one or several tables: requested -> held -> aligned -> flipped -> swapped, or aborted.
+
+Who calls what:
+
+    somebody     request      by release/cutting_over.py, behind its gates
+    OLD driver   tell_held    after `of_release` named it as a move's `old`: its last batch is committed and recorded,
+                              and its sink lets none begin. It then stands still, also while the store is away, until
+                              `of_release` answers None or a phase after aligned: then its release's state says what
+                              it is, live (aborted: it goes on) or standby.
+    NEW driver   tell_aligned once its move has `held`: its newest commit is at those offsets, and nothing begins
+    supervisor   flip, abort  through release/cutting_over.carry, each round; hold_for in place of dead old drivers
+    NEW driver   tell_swapped once the phase is flipped (its release is live then): its sink goes on
+
+A driver that starts takes its lease, then reads its release's state, then `of_release`, all before its first batch: a
+newer epoch forbids the flip until that driver has spoken. Each tell may be repeated, also after a commit whose answer
+was lost, also by a new driver under its new lease; it returns the cutover as it now is. An old driver that began again
+elsewhere moves `held`, and the new one aligns again. Superseded: the lease is gone.
+
+Rows are locked in one order: leases by name, the cutover, aliases by table, releases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import LiteralString
+
+import psycopg
+
+from platform_core.control import aliases, leases, releases
+from platform_core.control import cutover_rows as rows
+from platform_core.control.leases import Lease, LeaseRow, driver_lease
+from platform_core.control.moving import Cutover, FlipFacts, Kind, Move, Phase, hindrance
+from platform_core.control.position import Position, same_place
+from platform_core.control.store import ControlStore, Cursor
+from platform_core.errors import PositionError, UsageError
+from platform_core.names import ReleaseId
+
+__all__ = ["Cutover", "Kind", "Move", "Phase"]
+
+_TAKES_PART: LiteralString = (
+    "where c.id in (select m.cutover from weir.cutover_moves m where m.open and ((m.old_job = %(job)s and "
+    "m.old_number = %(number)s) or (m.new_job = %(job)s and m.new_number = %(number)s)))"
+)
+
+
+def request(
+    store: ControlStore, moves: Sequence[Move], kind: Kind, by: str, seconds: float, reason: str = ""
+) -> Cutover:
+    """Opens one. UsageError while one of its tables is in another: of two at once, one wins.
+
+    A rollback also ends a cutover that has flipped and whose new release does not come to go on.
+    """
+    ordered = sorted(moves, key=lambda move: move.table)
+    try:
+        with store.transaction() as cursor:
+            if kind == "rollback":
+                _end_flipped(cursor, ordered, by)
+            _refuse_changed(cursor, ordered)
+            return rows.insert(cursor, ordered, kind, by, seconds, reason)
+    except psycopg.errors.UniqueViolation as error:
+        raise _taken(store, ordered) from error
+
+
+def of_release(store: ControlStore, release: ReleaseId) -> Cutover | None:
+    """The open one that the release takes part in; one cheap query, which drivers ask each second."""
+    with store.transaction() as cursor:
+        found = rows.select(cursor, _TAKES_PART, {"job": release.job, "number": release.number})
+    return found[0] if found else None
+
+
+def get(store: ControlStore, cutover: int) -> Cutover:
+    with store.transaction() as cursor:
+        return rows.read(cursor, cutover)
+
+
+def all_open(store: ControlStore) -> list[Cutover]:
+    """The oldest first."""
+    with store.transaction() as cursor:
+        return rows.select(cursor, "where c.ended_at is null order by c.id", ())
+
+
+def of_table(store: ControlStore, table: str, limit: int = 100) -> list[Cutover]:
+    """Also those that ended; the newest first."""
+    with store.transaction() as cursor:
+        return rows.select(
+            cursor,
+            "where c.id in (select cutover from weir.cutover_moves where table_name = %s) order by c.id desc limit %s",
+            (table, limit),
+        )
+
+
+def tell_held(store: ControlStore, lease: Lease, cutover: int, position: Position) -> Cutover:
+    """By the OLD release's driver: it stands at `position`, which it has recorded, and begins no batch."""
+    with store.transaction() as cursor:
+        leases.check(cursor, lease)
+        found = rows.locked(cursor, cutover)
+        return _hold(cursor, found, _mine(found, lease, "old"), position, lease.epoch)
+
+
+def hold_for(store: ControlStore, cutover: int, release: ReleaseId, epoch: int, position: Position) -> Cutover:
+    """`tell_held` for a driver that is dead: `epoch` came from `leases.fence`, `position` was read after that, from
+    the table itself. Changes nothing when a driver has begun since: that one speaks for itself."""
+    name = driver_lease(release)
+    with store.transaction() as cursor:
+        lease = leases.lock(cursor, [name]).get(name)
+        found = rows.locked(cursor, cutover)
+        move = next((move for move in found.moves if move.old == release), None)
+        if move is None or (0 if lease is None else lease.epoch) != epoch:
+            return found
+        return _hold(cursor, found, move, position, epoch)
+
+
+def tell_aligned(store: ControlStore, lease: Lease, cutover: int, position: Position, version: int) -> Cutover:
+    """By the NEW release's driver: its table is at `version`, its newest commit at the offsets that are held."""
+    with store.transaction() as cursor:
+        leases.check(cursor, lease)
+        found = rows.locked(cursor, cutover)
+        move = _mine(found, lease, "new")
+        if not found.may_abort:
+            return found
+        if move.held is None or not same_place(move.held.offsets, position.offsets):
+            where = "nothing is held yet" if move.held is None else f"{move.old} is held at {move.held.offsets}"
+            raise PositionError(
+                f"Cutover {cutover}: {move.new} tells of offsets {position.offsets}; {where}.",
+                remedy="Step to the offsets that are held now, then tell again.",
+            )
+        return rows.put_aligned(cursor, found, move, position, version, lease.epoch)
+
+
+def flip(store: ControlStore, cutover: int) -> Cutover:
+    """All aliases and states in one transaction, or nothing: the phase tells which, and `why` what forbade it."""
+    with store.transaction() as cursor:
+        named = [one for move in rows.read(cursor, cutover).moves for one in (move.old, move.new)]
+        held = leases.lock(cursor, [driver_lease(release) for release in named])
+        found = rows.locked(cursor, cutover)
+        if found.phase != "aligned":
+            return found
+        why = hindrance(found, _facts(cursor, found, held))
+        return rows.put_why(cursor, found, why) if why else _flip(cursor, found)
+
+
+def tell_swapped(store: ControlStore, lease: Lease, cutover: int) -> Cutover:
+    """By the NEW release's driver, live now: its sink goes on."""
+    with store.transaction() as cursor:
+        leases.check(cursor, lease)
+        found = rows.locked(cursor, cutover)
+        move = _mine(found, lease, "new")
+        return rows.put_swapped(cursor, found, move) if found.phase == "flipped" else found
+
+
+def abort(store: ControlStore, cutover: int, reason: str, by: str = "weir") -> Cutover:
+    """Before the flip alone: the live releases go on as if nothing had been. Later it changes nothing."""
+    with store.transaction() as cursor:
+        found = rows.locked(cursor, cutover)
+        return rows.end(cursor, found, "aborted", reason, by) if found.may_abort else found
+
+
+def abort_late(store: ControlStore, cutover: int) -> Cutover:
+    """`abort`, when the deadline has passed; says what it waited for in vain."""
+    with store.transaction() as cursor:
+        found = rows.locked(cursor, cutover)
+        if not (found.may_abort and found.late):
+            return found
+        given = (found.deadline_at - found.requested_at).total_seconds()
+        waited = found.why or "waits for the supervisor"
+        return rows.end(cursor, found, "aborted", f"after {given:g} s it still {waited}")
+
+
+def _end_flipped(cursor: Cursor, moves: Sequence[Move], by: str) -> None:
+    tables = [move.table for move in moves]
+    cursor.execute(
+        "select c.id from weir.cutovers c where c.phase = 'flipped' and c.ended_at is null and exists (select from "
+        "weir.cutover_moves m where m.cutover = c.id and m.table_name = any(%s)) order by c.id for update",
+        (tables,),
+    )
+    for row in cursor.fetchall():
+        found = rows.read(cursor, row["id"])
+        waiting = ", ".join(str(move.new) for move in found.moves if not move.swapped)
+        rows.end(cursor, found, "swapped", f"rolled back before {waiting} had gone on", by)
+
+
+def _refuse_changed(cursor: Cursor, moves: Sequence[Move]) -> None:
+    """What was decided upon must still be so."""
+    live = rows.live_of(cursor, [move.table for move in moves])
+    for move in moves:
+        if live.get(move.table) != move.old:
+            raise UsageError(
+                f"Table {move.table!r}: its live release is {live.get(move.table, 'none')}, not {move.old}.",
+                remedy="Look at `weir status`, then ask again.",
+            )
+
+
+def _taken(store: ControlStore, moves: Sequence[Move]) -> UsageError:
+    wanted = {move.table for move in moves}
+    for other in all_open(store):
+        if wanted & set(other.tables):
+            return UsageError(
+                f"{other.by} asked for {other.kind} {other.id} of {', '.join(other.tables)} at "
+                f"{other.requested_at:%H:%M:%S} UTC; it is {other.phase}.",
+                remedy="Wait for it, or ask again after it has ended.",
+            )
+    return UsageError("Another cutover of these tables was open a moment ago.", remedy="Ask again.")
+
+
+def _hold(cursor: Cursor, found: Cutover, move: Move, position: Position, epoch: int) -> Cutover:
+    if not found.may_abort or (move.held == position and move.held_epoch == epoch):
+        return found
+    newest = rows.newest_batch(cursor, move.old)
+    if newest > position.batch:
+        raise PositionError(
+            f"Cutover {found.id}: {move.old} tells of batch {position.batch}, and has recorded batch {newest}.",
+            remedy="Tell the newest position, after the last batch was recorded.",
+        )
+    return rows.put_held(cursor, found, move, position, epoch)
+
+
+def _facts(cursor: Cursor, found: Cutover, held: dict[str, LeaseRow]) -> FlipFacts:
+    live = rows.live_of(cursor, found.tables)
+    states = rows.states_of(cursor, [release for move in found.moves for release in (move.old, move.new)])
+    newest = {move.old: rows.newest_batch(cursor, move.old) for move in found.moves}
+    return FlipFacts(leases=held, newest=newest, live=live, states=states)
+
+
+def _flip(cursor: Cursor, found: Cutover) -> Cutover:
+    said = f"{found.kind} {found.id}"
+    for move in found.moves:
+        aliases.move(cursor, move.table, move.new, move.aligned, found.by)
+        releases.change(cursor, move.old, "standby", said, by=found.by)
+        releases.change(cursor, move.new, "live", said, by=found.by)
+    return rows.put_flipped(cursor, found)
+
+
+def _mine(found: Cutover, lease: Lease, side: str) -> Move:
+    for move in found.moves:
+        if lease.name == driver_lease(move.old if side == "old" else move.new):
+            return move
+    raise UsageError(
+        f"Cutover {found.id} has no {side} release that {lease.name} speaks for.",
+        remedy="Ask of_release for the cutover that the release takes part in.",
+    )
