@@ -5,37 +5,60 @@ from __future__ import annotations
 import fcntl
 import json
 import shutil
-import subprocess
-import sys
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from platform_core.control import releases
 from platform_core.control.releases import Release
 from platform_core.control.store import ControlStore
-from platform_core.errors import DeclarationError, SetupError
+from platform_core.errors import SetupError
 from platform_core.names import ReleaseId
 from platform_core.release import topics
 from platform_core.release.contents import JARS_LOCK, LOCK, archive_digest, copy, seal
 from platform_core.release.declared import topics_in
 from platform_core.release.manifest import CODE, MANIFEST, Manifest, Output
+from platform_core.release.telling import Told, told
 from platform_core.settings import Settings
 
-
-@dataclass(frozen=True)
-class _Told:
-    """What the frozen code says of its job."""
-
-    declared: dict[str, Any]
-    fingerprint: str
+T = TypeVar("T")
 
 
 def freeze(job_name: str, settings: Settings, store: ControlStore, by: str) -> Release:
-    """A crash at any step leaves nothing that counts: a release is one when the control store has its row.
+    """The tree as the job's next release, which nobody runs yet."""
+
+    def numbered() -> Slot:
+        return Slot(ReleaseId(job_name, releases.next_number(store, job_name)))
+
+    def recorded(manifest: Manifest) -> Release:
+        return releases.create(
+            store,
+            manifest.release,
+            archive_sha256=manifest.archive_sha256,
+            fingerprint=manifest.fingerprint,
+            manifest=json.loads(manifest.to_json()),
+            topics=dict(manifest.topics),
+            by=by,
+        )
+
+    return frozen(job_name, settings, by, numbered, recorded)
+
+
+@dataclass(frozen=True)
+class Slot:
+    """What an archive is to be."""
+
+    release: ReleaseId
+    revision: int = 0
+
+
+def frozen(
+    job_name: str, settings: Settings, by: str, numbered: Callable[[], Slot], recorded: Callable[[Manifest], T]
+) -> T:
+    """A crash at any step leaves nothing that counts: an archive is one when the control store has its row.
 
     1. The code is copied to a folder beside the job's releases.
     2. The copy says what it declares; one that cannot be imported is refused here.
@@ -47,20 +70,12 @@ def freeze(job_name: str, settings: Settings, store: ControlStore, by: str) -> R
         fresh = folder / ".fresh"
         _remove(fresh)
         files = copy(settings.root, fresh / CODE)  # 1
-        told = _told_by(fresh / CODE, job_name, settings)  # 2
-        ensured = topics.ensure(settings, topics_in(told.declared))  # 3
-        release = ReleaseId(job_name, releases.next_number(store, job_name))
-        manifest = _manifest(release, files, told, ensured, by)
-        _place(fresh, settings.archive(release), manifest)  # 4
-        return releases.create(  # 5
-            store,
-            release,
-            archive_sha256=manifest.archive_sha256,
-            fingerprint=manifest.fingerprint,
-            manifest=json.loads(manifest.to_json()),
-            topics=dict(manifest.topics),
-            by=by,
-        )
+        said = told(fresh / CODE, job_name, settings)  # 2
+        ensured = topics.ensure(settings, topics_in(said.declared))  # 3
+        slot = numbered()
+        manifest = _manifest(slot, files, said, ensured, by)
+        _place(fresh, settings.archive(slot.release, slot.revision), manifest)  # 4
+        return recorded(manifest)  # 5
 
 
 @contextmanager
@@ -73,32 +88,21 @@ def _alone(settings: Settings, job: str) -> Generator[Path]:
         yield folder
 
 
-def _told_by(code: Path, job: str, settings: Settings) -> _Told:
-    environment = {**settings.child_environment(), "PYTHONPATH": str(code), "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-m", "platform_core.release.declared", job]
-    ran = subprocess.run(command, env=environment, cwd=code, capture_output=True, text=True, check=False)
-    if ran.returncode != 0:
-        last = (ran.stderr.strip().splitlines() or ["no output"])[-1]
-        raise DeclarationError(
-            f"job {job!r} cannot be frozen, its code does not load: {last}", remedy=f"See `weir check {job}`."
-        )
-    return _Told(**json.loads(ran.stdout.splitlines()[-1]))
-
-
-def _manifest(release: ReleaseId, files: Mapping[str, str], told: _Told, ensured: topics.Ensured, by: str) -> Manifest:
+def _manifest(slot: Slot, files: Mapping[str, str], said: Told, ensured: topics.Ensured, by: str) -> Manifest:
     if LOCK not in files:
         raise SetupError(f"The tree has no {LOCK}: its environment could not be had again.", remedy="Restore the file.")
-    output = told.declared["output"]
-    read = {part["topic"]["name"] for part in told.declared["inputs"].values()}
+    output = said.declared["output"]
+    read = {part["topic"]["name"] for part in said.declared["inputs"].values()}
     return Manifest(
-        job=release.job,
-        number=release.number,
+        job=slot.release.job,
+        number=slot.release.number,
+        revision=slot.revision,
         files=files,
         archive_sha256=archive_digest(files),
         requirements_sha256=files[LOCK],
         jars_sha256=files.get(JARS_LOCK, ""),
-        fingerprint=told.fingerprint,
-        declared=told.declared,
+        fingerprint=said.fingerprint,
+        declared=said.declared,
         topics={name: topic_id for name, topic_id in ensured.ids.items() if name in read},
         output=Output(table=output["name"], schema=output["schema"], key=tuple(output["key"])),
         warnings=ensured.warnings,
