@@ -43,6 +43,9 @@ test: tools ## run the tests, on a real broker, Postgres and Spark
 test-slow: tools ## run the rest: faults, a Spark cluster, whole platforms, the demo, the page
 	@exec $(BIN)/python -m pytest -m slow
 
+bench: tools ## measure speed, freshness, growth, memory, for half an hour; keep the table in infra/benchmarks
+	@exec $(BIN)/python -m tests.benchmarks
+
 check: tools ## lint, format, types, import contracts: all four, whatever the first says
 	@failed=; for tool in "ruff check" "ruff format --check" pyright lint-imports; do \
 	  echo "== $$tool"; $(BIN)/$$tool || failed="$$failed '$$tool'"; done; \
@@ -53,4 +56,4 @@ clean: ## stop the platform and delete its state and all caches; .venv stays
 	rm -rf .weir .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
 
-.PHONY: help setup tools demo up down doctor test test-slow check clean
+.PHONY: help setup tools demo up down doctor test test-slow bench check clean

@@ -33,7 +33,7 @@ def make(*words: str, path: str = os.environ["PATH"]) -> subprocess.CompletedPro
 
 def test_make_alone_lists_the_targets() -> None:
     listed = make().stdout
-    assert all(f"make {target}" in listed for target in ("setup", "demo", "test", "check", "clean"))
+    assert all(f"make {target}" in listed for target in ("setup", "demo", "test", "bench", "check", "clean"))
 
 
 def test_a_wrong_python_is_refused_with_what_it_is_and_what_fits(tmp_path: Path) -> None:

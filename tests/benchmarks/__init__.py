@@ -1,0 +1,1 @@
+"""What the platform costs, measured beside bare Spark and beside Kafka Streams: `make bench`."""

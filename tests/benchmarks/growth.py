@@ -1,0 +1,99 @@
+"""What a batch costs on a table a hundred times as large: a driver at work on a table that has a past."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import median
+
+import duckdb
+
+from ingest.generators.stocks import TICKERS
+from platform_core.control import progress
+from platform_core.declare import StreamingJob
+from platform_core.declare.discover import load_job
+from platform_core.names import ReleaseId
+from platform_core.settings import Settings
+from platform_core.tables.delta import Output
+from platform_core.tables.schema import table_schema
+from tests.benchmarks.asked import Asked
+from tests.benchmarks.figures import Figure
+from tests.benchmarks.live import driver, sender
+from tests.benchmarks.platform import Platform, platform
+
+NOTES = (
+    "Growth: the driver's own batch seconds (median), live, on a table that holds rows up to now before it starts: an "
+    "hour of stock_stats (36,000 rows) or 100 hours of it, 20,000 or 2 million views, 10,000 or 1 million words.",
+)
+LARGER = 100
+ROWS = {"stock_stats": 36_000, "clickstream": 20_000, "word_count": 10_000}
+RATE = {"stock_stats": 1000, "clickstream": 1000, "word_count": 200}
+HISTORY = {
+    "stock_stats": """
+        SELECT $tickers[1 + n % 10] AS ticker, at AS window_start, at + INTERVAL 5 SECOND AS window_end,
+               500 AS trade_count, 2500000 AS sum_price, 4990 AS min_price, 5000 AS avg_price,
+               strftime(at, '%Y-%m-%dT%H') AS _part
+        FROM (SELECT n, to_timestamp($now - n // 10) AT TIME ZONE 'UTC' AS at FROM range($rows) AS r(n))""",
+    "clickstream": """
+        SELECT 'past-' || n AS view_id, n % 1000 AS user_id, 'user' AS user_name, '10000' AS zipcode,
+               ['chess'] AS interests, 'terms' AS search_terms, 'page' AS page, at AS viewed_at, NULL AS searched_at,
+               strftime(at, '%Y-%m-%d') AS _part
+        FROM (SELECT n, to_timestamp($now - n // 2) AT TIME ZONE 'UTC' AS at FROM range($rows) AS r(n))""",
+    "word_count": """
+        SELECT 'past' || n AS word, n AS count, lpad((n % 16)::VARCHAR, 4, '0') AS _part FROM range($rows) AS r(n)""",
+}
+
+
+def measure(asked: Asked) -> list[Figure]:
+    figures: list[Figure] = []
+    for job in asked.of_jobs(ROWS):
+        seconds: list[float] = []
+        for times in (1, LARGER):
+            asked.say(f"{job}: a table of {ROWS[job] * times:,} rows")
+            seconds.append(_batch_seconds(asked, job, ROWS[job] * times))
+        figures += _compared(job, *seconds)
+    return figures
+
+
+def _compared(job: str, small: float, large: float) -> list[Figure]:
+    of = f"growth, {job}"
+    return [
+        Figure(of, f"a batch, table of {ROWS[job]:,} rows", small * 1000, "ms"),
+        Figure(of, f"a batch, table of {ROWS[job] * LARGER:,} rows", large * 1000, "ms"),
+        Figure(of, "large / small", large / small, "", at_most=1.5),
+    ]
+
+
+def _batch_seconds(asked: Asked, name: str, rows: int) -> float:
+    warm, measured = (12, 12) if asked.quick else (20, 20)
+    with ExitStack() as held:
+        ours = held.enter_context(platform(asked.work / f"{name}-{rows}"))
+        job = load_job(name, ours.settings.root)
+        _give_a_past(ours.settings, job, rows)
+        live = held.enter_context(driver(ours, name))
+        held.enter_context(sender(ours, name, RATE[name]))
+        time.sleep(warm)  # not a wait for a condition: the length of the warm-up
+        since = datetime.now(UTC)
+        time.sleep(measured)
+        return _median(ours, live.release, since)
+
+
+def _median(ours: Platform, release: ReleaseId, since: datetime) -> float:
+    found = [one.batch_seconds for one in progress.recent(ours.store, release, since) if one.records_in]
+    if not found:
+        raise RuntimeError(f"{release} committed no batch with records.")
+    return median(found)
+
+
+def _give_a_past(settings: Settings, job: StreamingJob, rows: int) -> None:
+    """Written as another writer's, so that the release takes its own checkpoint for whole."""
+    place = settings.table_uri(ReleaseId(job.name, 1))
+    Path(place).mkdir(parents=True)
+    output = Output(place, table_schema(job.output), "past", job.output.key, job.output.description)
+    values = {"rows": rows, "now": int(time.time()) - 60, "tickers": list(TICKERS)}
+    query = HISTORY[job.name]
+    with duckdb.connect() as duck:
+        given = {name: value for name, value in values.items() if f"${name}" in query}
+        output.write(duck.execute(query, given).to_arrow_table(), 0, "{}")

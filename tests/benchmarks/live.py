@@ -1,0 +1,51 @@
+"""A driver at work on what a generator sends now."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from platform_core.declare import StreamingJob
+from platform_core.declare.discover import load_job
+from platform_core.names import ReleaseId
+from platform_core.release.archive import command_for
+from platform_core.release.first import first_release
+from platform_core.services import process
+from platform_core.services.service import tail
+from tests.benchmarks.catching_up import started
+from tests.benchmarks.platform import Platform
+
+GENERATOR = {"stock_stats": "stocks", "word_count": "lines", "clickstream": "clicks"}
+START_SECONDS = 120.0
+
+
+@dataclass(frozen=True)
+class Live:
+    job: StreamingJob
+    release: ReleaseId
+    process: subprocess.Popen[bytes]
+
+
+@contextmanager
+def driver(ours: Platform, name: str) -> Generator[Live]:
+    """The job's first release; at work, with its first batch planned or waiting for records, when this returns."""
+    settings, job = ours.settings, load_job(name, ours.settings.root)
+    release = first_release(name, settings, ours.store, "benchmark").id
+    argv, env = command_for(settings, release)
+    log = settings.logs / f"driver-{release}.log"
+    with started(argv, env, log, settings.home) as child:
+        process.until(lambda: child.poll() is not None or '"running"' in log.read_text(), START_SECONDS)
+        if child.poll() is not None:
+            raise RuntimeError(f"The driver of {release} ended with code {child.poll()}.{tail(log, 10)}")
+        yield Live(job, release, child)
+
+
+@contextmanager
+def sender(ours: Platform, name: str, rate: float) -> Generator[subprocess.Popen[bytes]]:
+    argv = [sys.executable, "-m", "ingest.generators", GENERATOR[name], "--rate", str(rate)]
+    env = {**ours.settings.child_environment(), "PYTHONPATH": str(ours.settings.root)}
+    with started(argv, env, ours.settings.logs / f"sender-{name}.log", ours.settings.home) as child:
+        yield child
