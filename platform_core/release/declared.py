@@ -20,23 +20,23 @@ from platform_core.declare.discover import load_job
 from platform_core.release.contents import sha256
 
 _DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-_FOR_PEOPLE = {"owner", "description"}  # they change no row
+_FOR_PEOPLE = {"owner", "description", "expect"}  # they change no row
 
 
 def declared(job: StreamingJob) -> dict[str, Any]:
-    return {field.name: _plain(getattr(job, field.name)) for field in dataclasses.fields(job)}
+    return {field.name: plain(getattr(job, field.name)) for field in dataclasses.fields(job)}
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     if isinstance(value, Enum):
         return value.value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        parts = {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        parts = {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
         return {"is": type(value).__name__, **parts}
     if isinstance(value, Mapping):
-        return {str(name): _plain(part) for name, part in cast("Mapping[Any, Any]", value).items()}
+        return {str(name): plain(part) for name, part in cast("Mapping[Any, Any]", value).items()}
     if isinstance(value, tuple | list):
-        return [_plain(part) for part in cast("Sequence[Any]", value)]
+        return [plain(part) for part in cast("Sequence[Any]", value)]
     if callable(value):
         return getattr(value, "__qualname__", type(value).__qualname__)
     return value if isinstance(value, str | int | float | bool | None) else repr(value)
@@ -72,11 +72,14 @@ def _telling(value: Any) -> Any:
 
 def normalized(source: str) -> str:
     """Code without its comments, layout and docstrings."""
-    tree = ast.parse(source)
+    return ast.dump(without_docstrings(ast.parse(source)), annotate_fields=False)
+
+
+def without_docstrings(tree: ast.Module) -> ast.Module:
     for node in ast.walk(tree):
         if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
             node.body = node.body[1:]
-    return ast.dump(tree, annotate_fields=False)
+    return tree
 
 
 def main(name: str) -> None:
