@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from platform_core.release.declared import without_docstrings
 
@@ -62,7 +63,9 @@ class Module:
     named: frozenset[str]  # every module that it imports anywhere, also inside functions
 
 
+@lru_cache(maxsize=512)
 def module(path: str, source: str) -> Module:
+    """Two trees have most modules in common: read once."""
     tree = ast.parse(source)
     found = [one for one in ast.walk(tree) if isinstance(one, ast.Import | ast.ImportFrom)]
     imports = {name: one for node in found for name, one in _imported(node, path)}
@@ -75,8 +78,8 @@ def _definitions(path: str, tree: ast.Module) -> dict[str, Definition]:
     by_name: dict[str, list[tuple[str, ast.stmt]]] = {}
     for node in tree.body:
         if not isinstance(node, ast.Import | ast.ImportFrom):
-            for kind, name in _defines(node):
-                by_name.setdefault(name, []).append((kind, node))
+            for kind, name, part in _defines(node):
+                by_name.setdefault(name, []).append((kind, part))
     return {
         name: Definition(
             path=path,
@@ -90,20 +93,23 @@ def _definitions(path: str, tree: ast.Module) -> dict[str, Definition]:
     }
 
 
-def _defines(node: ast.stmt) -> Iterable[tuple[str, str]]:
+def _defines(node: ast.stmt) -> Iterable[tuple[str, str, ast.stmt]]:
     match node:
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-            return [("function", name)]
+            return [("function", name, node)]
         case ast.ClassDef(name=name):
-            return [("class", name)]
+            return [("class", name, node)]
+        case ast.Assign(targets=[ast.Tuple(elts=left)], value=ast.Tuple(elts=right)) if len(left) == len(right):
+            parts = [ast.Assign([target], value, lineno=node.lineno) for target, value in zip(left, right, strict=True)]
+            return [one for part in parts for one in _defines(part)]
         case ast.Assign(targets=targets) if all(_plain(target) for target in targets):
-            return [("constant", name) for target in targets for name in _names(target)]
+            return [("constant", name, node) for target in targets for name in _names(target)]
         case ast.AnnAssign(target=ast.Name(id=name)):
-            return [("constant", name)]
+            return [("constant", name, node)]
         case ast.If(test=ast.Name(id="TYPE_CHECKING")):
             return []
         case _:
-            return [("statement", LOOSE)]
+            return [("statement", LOOSE, node)]
 
 
 def _plain(target: ast.expr) -> bool:

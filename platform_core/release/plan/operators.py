@@ -9,11 +9,15 @@ from collections.abc import Iterator, Sequence
 from platform_core.release.plan.definitions import Definition
 
 _OPERATORS = frozenset(
-    "agg coalesce count crossJoin cube distinct drop dropDuplicates dropDuplicatesWithinWatermark drop_duplicates "
-    "exceptAll explode fillna filter groupBy groupby intersect intersectAll join limit mapInArrow mapInPandas "
-    "orderBy over pivot repartition replace rollup select selectExpr session_window sort subtract "
-    "transformWithState transformWithStateInPandas union unionAll unionByName where window withColumn "
-    "withColumnRenamed withColumns withColumnsRenamed withWatermark".split()
+    {
+        *("select", "selectExpr", "drop", "replace", "fillna", "explode", "withColumn", "withColumns"),
+        *("withColumnRenamed", "withColumnsRenamed", "where", "filter", "limit", "coalesce", "repartition"),
+        *("groupBy", "groupby", "agg", "count", "cube", "rollup", "pivot", "window", "session_window", "over"),
+        *("join", "crossJoin", "union", "unionAll", "unionByName", "intersect", "intersectAll", "subtract"),
+        *("exceptAll", "distinct", "dropDuplicates", "drop_duplicates", "dropDuplicatesWithinWatermark"),
+        *("sort", "orderBy", "withWatermark", "mapInArrow", "mapInPandas", "applyInPandas", "applyInPandasWithState"),
+        *("transformWithState", "transformWithStateInPandas"),
+    }
 )
 _SHORT = 60
 
