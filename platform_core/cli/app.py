@@ -12,7 +12,7 @@ import click
 import typer
 from typer.utils import get_params_from_function
 
-from platform_core.cli import check, completion, data, logs, platform, status, steering
+from platform_core.cli import check, clients, completion, data, logs, platform, status, steering
 from platform_core.cli.asked import Asked
 from platform_core.cli.output import print_error, say
 from platform_core.errors import UsageError, WeirError
@@ -46,7 +46,7 @@ def options(
     context.obj = Asked(profile, home)
 
 
-for group in (platform, steering, status, logs, data, check, completion):
+for group in (platform, steering, status, logs, data, clients, check, completion):
     group.add_to(app)
 
 
@@ -87,6 +87,9 @@ def _run(asked: list[str], *, debug: bool) -> int:
 def _teach(command: click.Command) -> None:
     """Gives arguments their help: typer 0.25 sets it, click 8.5 sets it to None afterwards."""
     for inner in getattr(command, "commands", {}).values():
+        _teach(inner)
+        if inner.callback is None:  # a group
+            continue
         told = get_params_from_function(inspect.unwrap(inner.callback))
         for parameter in inner.params:
             info = told[parameter.name].default if parameter.name in told else None

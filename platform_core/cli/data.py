@@ -16,6 +16,7 @@ _PANEL = "Data"
 _PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 Limit = Annotated[int, typer.Option(help="The most rows to show.", min=1, max=1_000_000)]
 Seconds = Annotated[float, typer.Option(help="The longest that it may take.", min=0.01)]
+As = Annotated[str | None, typer.Option("--client", help="Read what this client is bound to.")]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -29,6 +30,7 @@ def sql(
     query: Annotated[str, typer.Argument(help="One SELECT, in DuckDB's SQL.")],
     limit: Limit = 1000,
     seconds: Seconds = 10.0,
+    client: As = None,
     as_json: AsJson = False,
 ) -> None:
     """Query the live tables. Reads nothing else and writes nothing.
@@ -43,11 +45,13 @@ def sql(
 
       weir sql --json "select * from word_count order by count desc limit 3" | jq
 
+      weir sql --client month_end "select count(*) from stock_stats"
+
     Times are UTC. In JSON decimals are text, so that none is rounded.
     """
     from platform_core.read.query import sql as ask
 
-    _show(ask(settings_of(context), query, limit, seconds), as_json)
+    _show(ask(settings_of(context), query, limit, seconds, client), as_json)
 
 
 def get(
@@ -56,6 +60,7 @@ def get(
     key: Annotated[list[str], typer.Argument(help="Its key, or the first columns of it.")],
     limit: Limit = 1000,
     seconds: Seconds = 10.0,
+    client: As = None,
     as_json: AsJson = False,
 ) -> None:
     """Show the rows of a key. Of a key with several columns the first ones are enough.
@@ -70,7 +75,7 @@ def get(
     """
     from platform_core.read.lookup import get as ask
 
-    _show(ask(settings_of(context), table, key, limit, seconds), as_json)
+    _show(ask(settings_of(context), table, key, limit, seconds, client), as_json)
 
 
 def _show(answer: Answer, as_json: bool) -> None:

@@ -29,8 +29,12 @@ def live(store: ControlStore, table: str) -> Alias | None:
 
 def all(store: ControlStore) -> dict[str, Alias]:
     with store.transaction() as cursor:
-        cursor.execute("select * from weir.aliases order by table_name")
-        return {row["table_name"]: _row(row) for row in cursor}
+        return read_all(cursor)
+
+
+def read_all(cursor: Cursor) -> dict[str, Alias]:
+    cursor.execute("select * from weir.aliases order by table_name")
+    return {row["table_name"]: _row(row) for row in cursor}
 
 
 def resolve(store: ControlStore, tables: Collection[str]) -> dict[str, Alias]:

@@ -144,16 +144,16 @@ def _no_row(table: LiveTable) -> str:
 
 
 def _cast(value: str, field: dict[str, Any]) -> str:
-    return f"cast({value} as {_type(field['type'])}) as {quoted(field['name'])}"
+    return f"cast({value} as {duck_type(field['type'])}) as {quoted(field['name'])}"
 
 
-def _type(kind: Any) -> str:
+def duck_type(kind: Any) -> str:
     """A Delta type as DuckDB names it."""
     if isinstance(kind, str):
         return _PLAIN.get(kind, kind)  # decimal(p,s) is the same in both
     if kind["type"] == "array":
-        return f"{_type(kind['elementType'])}[]"
+        return f"{duck_type(kind['elementType'])}[]"
     if kind["type"] == "map":
-        return f"MAP({_type(kind['keyType'])}, {_type(kind['valueType'])})"
-    parts = ", ".join(f"{quoted(field['name'])} {_type(field['type'])}" for field in kind["fields"])
+        return f"MAP({duck_type(kind['keyType'])}, {duck_type(kind['valueType'])})"
+    parts = ", ".join(f"{quoted(field['name'])} {duck_type(field['type'])}" for field in kind["fields"])
     return f"STRUCT({parts})"

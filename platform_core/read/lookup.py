@@ -16,11 +16,18 @@ from platform_core.read.tables import LiveTable, open_tables
 from platform_core.settings import Settings
 
 
-def get(settings: Settings, table: str, key: Sequence[str], limit: int = 1000, seconds: float = 10.0) -> Answer:
+def get(
+    settings: Settings,
+    table: str,
+    key: Sequence[str],
+    limit: int = 1000,
+    seconds: float = 10.0,
+    client: str | None = None,
+) -> Answer:
     """The rows whose key begins with `key`, values as text in the order of the key's columns; sorted by the key."""
     store = ControlStore.open(settings)
     try:
-        live = open_tables(settings, store).table(table)
+        live = open_tables(settings, store, client).table(table)
         columns = _key_of(live, settings, store)
     finally:
         store.close()

@@ -13,9 +13,9 @@ from platform_core.read.tables import LiveTable, Tables, open_tables
 from platform_core.settings import Settings
 
 
-def sql(settings: Settings, query: str, limit: int = 1000, seconds: float = 10.0) -> Answer:
-    """Reads; anything else is refused. At most `limit` rows within `seconds`."""
-    tables = open_tables(settings)
+def sql(settings: Settings, query: str, limit: int = 1000, seconds: float = 10.0, client: str | None = None) -> Answer:
+    """Reads; anything else is refused. At most `limit` rows within `seconds`; a `client` reads what it is bound to."""
+    tables = open_tables(settings, client=client)
     try:
         with Engine(_named_in(query, tables)) as engine:
             _refuse_unless_one_select(engine, query)

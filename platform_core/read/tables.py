@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from platform_core.control import aliases
+from platform_core.control import aliases, clients
 from platform_core.control.position import Position
 from platform_core.control.store import ControlStore
 from platform_core.errors import ServiceUnavailable, UsageError
@@ -101,16 +101,26 @@ class Tables(Mapping[str, LiveTable]):
         return len(self._tables)
 
 
-def open_tables(settings: Settings, store: ControlStore | None = None) -> Tables:
-    """Resolves the aliases in one transaction; `store` saves a connection where there is one already."""
+def open_tables(settings: Settings, store: ControlStore | None = None, client: str | None = None) -> Tables:
+    """Resolves the aliases in one transaction; `store` saves a connection where there is one already.
+
+    A `client` reads the releases that it is pinned to, and of other tables the live ones.
+    """
     opened = store or ControlStore.open(settings)
     try:
-        found = aliases.all(opened).values()
+        seen = _resolved(opened, client)
     finally:
         if store is None:
             opened.close()
-    live = {one.table: LiveTable(one.table, settings.table_uri(one.release), one.release) for one in found}
+    live = {table: LiveTable(table, settings.table_uri(release), release) for table, release in seen.items()}
     return Tables({**_daily(settings), **_rejects(settings, live.values()), **live})
+
+
+def _resolved(store: ControlStore, client: str | None) -> dict[str, ReleaseId]:
+    with store.transaction() as cursor:
+        cursor.execute("set transaction isolation level repeatable read, read only")  # both tables as of one moment
+        pinned = {} if client is None else clients.pins(cursor, client)
+        return {**{table: alias.release for table, alias in aliases.read_all(cursor).items()}, **pinned}
 
 
 def _daily(settings: Settings) -> dict[str, LiveTable]:

@@ -32,6 +32,19 @@ def test_sql_gives_json(weir: Weir, publish: Publish) -> None:
     ]
 
 
+def test_a_client_reads_what_it_is_bound_to(weir: Weir, publish: Publish) -> None:
+    first = publish("stock_stats", stats("MMM", windows=1), KEY)
+    bound = weir("client", "bind", "month_end", "stock_stats", "--to", "v1")
+    assert bound.out == f"month_end: reads stock_stats from {first}\n"
+    publish("stock_stats", stats("MMM", windows=2), KEY)
+    count = "select count(*) as n from stock_stats"
+    assert weir("sql", "--json", "--client", "month_end", count).json == [{"n": 1}]
+    assert weir("sql", "--json", count).json == [{"n": 2}]
+    assert [line["release"] for line in weir("client", "list", "--json").json] == [str(first)]
+    assert weir("client", "unbind", "month_end").code == 0
+    assert weir("sql", "--json", "--client", "month_end", count).code == 64
+
+
 def test_get_gives_the_rows_of_a_key(weir: Weir, publish: Publish) -> None:
     publish("stock_stats", stats("MMM", "ABT"), KEY)
     assert len(weir("get", "--json", "stock_stats", "MMM").json) == 3

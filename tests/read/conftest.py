@@ -28,7 +28,7 @@ def store(postgres: Database) -> Iterator[ControlStore]:
     opened.migrate()
     yield opened
     with opened.transaction() as cursor:
-        cursor.execute("truncate weir.aliases, weir.releases")
+        cursor.execute("truncate weir.aliases, weir.releases, weir.clients")
     opened.close()
 
 

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 import pytest
 from pyspark.sql import SparkSession
 
+from platform_core.control import clients
 from platform_core.control.store import ControlStore
 from platform_core.errors import UsageError
 from platform_core.read import open_tables
@@ -44,6 +45,17 @@ def test_the_position_is_that_of_the_version(settings: Settings, publish: Publis
     position = open_tables(settings).table("stock_stats").position()
     assert position is not None
     assert (position.batch, position.offsets) == (1, {"stocks": {0: 101}})
+
+
+def test_a_pinned_client_stays_while_the_others_move(settings: Settings, store: ControlStore, publish: Publish) -> None:
+    first = publish("stock_stats", stats("MMM"))
+    clients.bind(store, "month_end", "stock_stats", first, "ada")
+    clients.bind(store, "screen", "stock_stats", None, "ada")
+    second = publish("stock_stats", stats("MMM", "ABT"))
+    assert open_tables(settings, client="month_end").table("stock_stats").release == first
+    assert open_tables(settings, client="screen").table("stock_stats").release == second
+    with pytest.raises(UsageError, match="There is no client 'months_end'"):
+        open_tables(settings, client="months_end")
 
 
 def test_all_tables_are_resolved_in_one_transaction(
