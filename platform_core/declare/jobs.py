@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from platform_core.declare.durations import duration
+from platform_core.declare.expected import check_expected
 from platform_core.declare.tables import Table
 from platform_core.declare.topics import Topic
 from platform_core.errors import DeclarationError
@@ -142,6 +143,7 @@ class StreamingJob:
     updates_every: str = "1 second"
     emits: Literal["updates", "final"] | None = None  # None: updates for a keyed table, final for an appended one
     reject_limit: float = 0.5  # the share of rejects, of the newest thousand records, that stops the job
+    expect: Mapping[str, str] = field(default_factory=dict)  # column -> how it may differ from the live release's
     settings: Mapping[str, str] = field(default_factory=dict)
     owner: str = "team:data"
     description: str = ""
@@ -160,7 +162,8 @@ class StreamingJob:
         _check_parameters(here, self.transform, set(self.streams))
         _check_published(here, self.publish, self.output)
         _check_lookups(here, self.lookups, self.output)
-        for name in ("inputs", "settings"):
+        check_expected(here, self.expect, self.output)
+        for name in ("inputs", "settings", "expect"):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
     @property
