@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _PARTITIONS = "spark.sql.shuffle.partitions"
+# Forgetting the state at a crash holds a lock that a maintenance task at hand may want; Spark then waits 360 s for it.
+_PATIENCE = tuple(f"spark.sql.streaming.stateStore.maintenance{by}Timeout" for by in ("Shutdown", "ForceShutdown"))
 
 
 class Kit:
@@ -50,6 +52,8 @@ def _at_home(spark: SparkSession) -> SparkSession:
     context = spark.sparkContext
     context.pythonExec = sys.executable
     context.environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
+    for name in _PATIENCE:
+        spark.conf.set(name, "2")
     return spark
 
 

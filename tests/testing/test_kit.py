@@ -20,8 +20,6 @@ from platform_core.testing import (
 )
 from tests.testing.jobs import PURCHASES, bought, greeted, named, newest, totals, tumbling
 
-pytestmark = pytest.mark.slow
-
 TWO = [bought("ann", 1, second=0), bought("bob", 2, second=1)]
 
 

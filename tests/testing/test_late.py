@@ -13,8 +13,6 @@ from platform_core.testing import BATCH, END, QUIET, Kit, Record, Result, Script
 from tests.testing import jobs
 from tests.testing.jobs import bought, paid_back
 
-pytestmark = pytest.mark.slow
-
 LATENESS = 10
 
 

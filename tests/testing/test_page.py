@@ -11,8 +11,6 @@ from platform_core import testing
 from platform_core.settings import ROOT
 from platform_core.testing import Kit
 
-pytestmark = pytest.mark.slow
-
 PAGE = (ROOT / "infra" / "runbooks" / "testing-a-job.md").read_text()
 CODE = "\n".join(re.findall(r"```python\n(.*?)```", PAGE, re.S))
 

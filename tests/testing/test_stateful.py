@@ -8,8 +8,6 @@ from platform_core.testing import BATCH, CRASH, CRASH_AFTER_WRITE, END, QUIET, K
 from tests.testing.jobs import bought
 from tests.testing.stateful import running, silent
 
-pytestmark = pytest.mark.slow
-
 PURCHASES = [bought("ann", 1, second=0), bought("bob", 2, second=1), BATCH, bought("ann", 4, second=2)]
 
 
