@@ -61,16 +61,19 @@ def _seen(message: Message) -> Seen:
     return Seen(topic, partition, offset, message.timestamp()[1], message.key() or b"", message.value() or b"")
 
 
-def to_table(table: Path, seen: Iterable[Seen], since_ms: int) -> Milliseconds:
-    """From each record's timestamp to the commit whose position covers it; records since a moment."""
+def to_table(table: Path, seen: Iterable[Seen], since_ms: int) -> tuple[Milliseconds, int]:
+    """From the timestamp of each record since a moment to the commit that covers it; and how many none covers."""
     commits = _commits(table)
     found: Milliseconds = []
+    missing = 0
     for one in seen:
+        if one.at_ms < since_ms:
+            continue
         ends, times = commits.get((one.topic, one.partition), ([], []))
         place = bisect_left(ends, one.offset + 1)
-        if one.at_ms >= since_ms and place < len(ends):
-            found.append(times[place] - one.at_ms)
-    return found
+        missing += place == len(ends)
+        found += [times[place] - one.at_ms] if place < len(ends) else []
+    return found, missing
 
 
 def _commits(table: Path) -> dict[tuple[str, int], tuple[list[int], list[float]]]:

@@ -32,15 +32,15 @@ ROWS = {"stock_stats": 36_000, "clickstream": 20_000, "word_count": 10_000}
 RATE = {"stock_stats": 1000, "clickstream": 1000, "word_count": 200}
 HISTORY = {
     "stock_stats": """
-        SELECT $tickers[1 + n % 10] AS ticker, at AS window_start, at + INTERVAL 5 SECOND AS window_end,
+        SELECT $tickers[1 + n % 10] AS ticker, then_ AS window_start, then_ + INTERVAL 5 SECOND AS window_end,
                500 AS trade_count, 2500000 AS sum_price, 4990 AS min_price, 5000 AS avg_price,
-               strftime(at, '%Y-%m-%dT%H') AS _part
-        FROM (SELECT n, to_timestamp($now - n // 10) AT TIME ZONE 'UTC' AS at FROM range($rows) AS r(n))""",
+               strftime(then_, '%Y-%m-%dT%H') AS _part
+        FROM (SELECT n, make_timestamp(($now - n // 10) * 1000000) AS then_ FROM range($rows) AS r(n))""",
     "clickstream": """
         SELECT 'past-' || n AS view_id, n % 1000 AS user_id, 'user' AS user_name, '10000' AS zipcode,
-               ['chess'] AS interests, 'terms' AS search_terms, 'page' AS page, at AS viewed_at, NULL AS searched_at,
-               strftime(at, '%Y-%m-%d') AS _part
-        FROM (SELECT n, to_timestamp($now - n // 2) AT TIME ZONE 'UTC' AS at FROM range($rows) AS r(n))""",
+               ['chess'] AS interests, 'terms' AS search_terms, 'page' AS page, then_ AS viewed_at, NULL AS searched_at,
+               strftime(then_, '%Y-%m-%d') AS _part
+        FROM (SELECT n, make_timestamp(($now - n // 2) * 1000000) AS then_ FROM range($rows) AS r(n))""",
     "word_count": """
         SELECT 'past' || n AS word, n AS count, lpad((n % 16)::VARCHAR, 4, '0') AS _part FROM range($rows) AS r(n)""",
 }
