@@ -76,6 +76,16 @@ class Batches(Section):
     max_records: int = Field(default=200_000, description="the most records that one batch takes from the event topics")
 
 
+class Moves(Section):
+    """How a release that is not live is brought to where the live one is."""
+
+    follow_seconds: float = Field(default=15.0, description="how often a candidate or a standby steps after the live")
+    replay_records: int = Field(default=400_000, description="the most records that one step of a replay takes")
+    replay_share: float = Field(
+        default=0.7, gt=0, le=1, description="of the time a replay works; the rest is left to the live release"
+    )
+
+
 class Settings(Section):
     profile: str = "local"
     home: Path = Field(description="where all state lives")
@@ -88,6 +98,7 @@ class Settings(Section):
     dagster: Dagster = Field(default_factory=lambda: Dagster())
     supervision: Supervision = Field(default_factory=lambda: Supervision())
     batches: Batches = Field(default_factory=lambda: Batches())
+    moves: Moves = Field(default_factory=lambda: Moves())
 
     def table_uri(self, release: ReleaseId) -> str:
         return f"{self.warehouse or self.home / 'warehouse'}/{release.path}"
@@ -97,6 +108,10 @@ class Settings(Section):
 
     def daily_uri(self, table: str) -> str:
         return f"{self.warehouse or self.home / 'warehouse'}/{table}"
+
+    @property
+    def alias_log(self) -> str:
+        return f"{self.warehouse or self.home / 'warehouse'}/aliases.jsonl"
 
     def checkpoint(self, release: ReleaseId) -> str:
         return f"{self.checkpoints or self.home / 'checkpoints'}/{release.path}"
@@ -126,7 +141,7 @@ class Settings(Section):
     def child_environment(self) -> dict[str, str]:
         """The environment of a process that shall load these same settings, from any directory and any tree."""
         env = {name: text for name, text in os.environ.items() if name != "PYTHONSAFEPATH"}
-        for section in (self.kafka, self.postgres, self.spark, self.dagster, self.supervision, self.batches):
+        for section in (self.kafka, self.postgres, self.spark, self.dagster, self.supervision, self.batches, self.moves):
             for name in type(section).model_fields:
                 value = getattr(section, name)
                 if isinstance(value, str | int | float):

@@ -163,7 +163,7 @@ def abort_late(store: ControlStore, cutover: int) -> Cutover:
             return found
         given = (found.deadline_at - found.requested_at).total_seconds()
         waited = found.why or "waits for the supervisor"
-        return rows.end(cursor, found, "aborted", f"after {given:g} s it still {waited}")
+        return rows.end(cursor, found, "aborted", f"after {given:.0f} s it still {waited}")
 
 
 def _end_flipped(cursor: Cursor, moves: Sequence[Move], by: str) -> None:

@@ -111,7 +111,7 @@ def hindrance(cutover: Cutover, facts: FlipFacts) -> str:
 
 def _hindered(move: Move, facts: FlipFacts) -> str:
     old, new = facts.leases.get(driver_lease(move.old)), facts.leases.get(driver_lease(move.new))
-    if facts.live.get(move.table) != move.old or facts.states.get(move.old) != "live":
+    if facts.live.get(move.table) != move.old or facts.states.get(move.old) not in ("live", "failed"):
         return f"{move.old} is not the live release of {move.table}"
     if facts.states.get(move.new) not in ("following", "standby"):
         return f"{move.new} is {facts.states.get(move.new, 'unknown')}, neither following nor standby"

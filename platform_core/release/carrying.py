@@ -9,12 +9,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
+from deltalake.exceptions import DeltaError
+
 from platform_core.control import cutovers, leases
 from platform_core.control.cutovers import Cutover, Move
 from platform_core.control.leases import LeaseRow, driver_lease
 from platform_core.control.position import Position
 from platform_core.control.store import ControlStore
-from platform_core.errors import LeaseHeld, PositionError, ServiceUnavailable, Superseded, WeirError
+from platform_core.errors import BatchFailed, LeaseHeld, PositionError, ServiceUnavailable, Superseded, WeirError
 from platform_core.names import ReleaseId
 from platform_core.read.tables import LiveTable
 from platform_core.settings import Settings
@@ -81,14 +83,22 @@ def _speak_for_the_dead(store: ControlStore, found: Cutover, move: Move, standin
             epoch = leases.fence(cursor, name)
     except LeaseHeld:  # a driver has begun since
         return found
-    position = standing(move.old)
-    if position is None:
-        raise PositionError(
-            f"{move.old} has no driver, and its table holds no batch to cut over from.",
-            remedy=f"Start it with `weir start {move.old}`.",
-        )
+    position = _read(standing, move.old)
     event(logger, "held for a dead driver", cutover=found.id, release=move.old, batch=position.batch, epoch=epoch)
     return cutovers.hold_for(store, found.id, move.old, epoch, position)
+
+
+def _read(standing: Standing, release: ReleaseId) -> Position:
+    try:
+        position = standing(release)
+    except (WeirError, DeltaError, OSError) as error:
+        raise BatchFailed(f"The table of {release} cannot be read: {error}.", remedy="It is tried again.") from error
+    if position is None:
+        raise PositionError(
+            f"{release} has no driver, and its table holds no batch to cut over from.",
+            remedy=f"Start it with `weir start {release}`.",
+        )
+    return position
 
 
 def _dead(lease: LeaseRow | None) -> bool:

@@ -54,6 +54,7 @@ class Seen:
     ending: Ending | None = None  # of the newest process
     silent_for: float = 0.0  # how long it has been watched to run without a lease
     stopping_for: float | None = None  # how long since it was asked to stop
+    withheld: bool = False  # a cutover is under way from where it stands
 
 
 @dataclass(frozen=True)
@@ -174,6 +175,8 @@ def _bring_up(case: Case, wanted: Wanted, limits: Limits) -> Action:
     driver = case.driver
     if case.seen.spawning:
         return Nothing("it is about to begin")
+    if case.seen.withheld:
+        return Nothing("a cutover is under way from where it stands")
     if driver is None or case.outdated:
         return Start(wanted.generation, 0, 0 if driver is None else driver.restarts)
     if driver.given_up:
