@@ -21,7 +21,7 @@ from platform_core.release.plan.reach import Code, Place, Reach, transform_roots
 
 _DRIVER = "platform_core/stream/driver.py"
 _TOPICS = "ingest/topics.py"  # topics count as they are declared
-_ROWS = ("platform_core/stream/plan.py", "platform_core/stream/intake.py")
+_ROWS: tuple[str, ...] = ("platform_core/stream/plan.py", "platform_core/stream/intake.py")
 _ROWS_ROOTS: tuple[Place, ...] = ((_ROWS[0], "computed"), (_ROWS[1], "clocked"), (_ROWS[1], "job_delay"))
 _LOOKUPS, _PUBLISH = "platform_core/stream/lookups.py", "platform_core/stream/publish.py"
 _LOCKED = re.compile(r"^([A-Za-z0-9._-]+)==(\S+)", re.MULTILINE)

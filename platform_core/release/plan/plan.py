@@ -1,0 +1,119 @@
+"""`weir plan JOB`: the working tree against the live release, before anything happens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from platform_core.control import clients, releases
+from platform_core.control.releases import Release
+from platform_core.control.store import ControlStore
+from platform_core.errors import ServiceUnavailable
+from platform_core.release import archive, topics
+from platform_core.release.plan.changes import Change, Kind, Version, changes, kind_of
+from platform_core.release.plan.estimate import Room, Time, room_of, time_of
+from platform_core.release.plan.reach import Code
+from platform_core.release.plan.reading import Reading, reading_of
+from platform_core.release.plan.tree import Reader, Tree, tree_of
+from platform_core.settings import Settings
+
+_NEW = Change(Kind.REPLAY, "no release of the job is live: its first one reads everything", "")
+
+
+@dataclass(frozen=True)
+class Touched:
+    """Who reads what the job writes."""
+
+    table: str
+    topic: str | None
+    clients: tuple[str, ...] = ()
+    downstream: tuple[Reader, ...] = ()
+
+
+@dataclass(frozen=True)
+class Plan:
+    job: str
+    live: str | None  # the release that the tree is compared with, and its revision
+    kind: Kind
+    changes: tuple[Change, ...] = ()
+    reading: Reading | None = None  # what follows is told of a replay alone
+    time: Time | None = None
+    room: Room | None = None
+    touched: Touched | None = None
+    notes: tuple[str, ...] = ()
+
+
+def live_of(store: ControlStore, job: str) -> Release | None:
+    return next((one for one in releases.of_job(store, job) if one.state == "live"), None)
+
+
+def plan_of(job: str, settings: Settings, store: ControlStore) -> Plan:
+    live = live_of(store, job)
+    tree = tree_of(settings, job)
+    found = [_NEW] if live is None else changes_of(settings, live, tree)
+    plan = Plan(job, live.title if live else None, kind_of(found), tuple(found))
+    try:
+        return _weighed(settings, store, live, tree, plan)
+    except ServiceUnavailable as error:
+        return replace(plan, notes=(f"What the broker holds is not known: {error.what}",))
+
+
+def changes_of(settings: Settings, live: Release, tree: Tree) -> list[Change]:
+    """Between the archive that the live release runs from and the working tree."""
+    frozen = archive.verify(settings, live.id, live.revision)
+    old = Version(Code(archive.code_of(settings, frozen)), frozen.declared)
+    return changes(old, Version(Code(settings.root), tree.declared))
+
+
+def inputs_of(declared: Mapping[str, Any]) -> list[str]:
+    return list(dict.fromkeys(part["topic"]["name"] for part in declared["inputs"].values()))
+
+
+def lookups_of(declared: Mapping[str, Any]) -> list[str]:
+    return [name for name, part in declared["inputs"].items() if part["is"] == "Lookup"]
+
+
+def _weighed(settings: Settings, store: ControlStore, live: Release | None, tree: Tree, plan: Plan) -> Plan:
+    """With the topics as they are now, and what a replay costs where there must be one."""
+    found = (*(_made_again(settings, live, tree) if live else ()), *plan.changes)
+    plan = replace(plan, kind=kind_of(found), changes=found)
+    if plan.kind is not Kind.REPLAY:
+        return plan
+    reading = reading_of(settings, inputs_of(tree.declared))
+    touched = _touched(store, tree)
+    if live is None:
+        return replace(plan, reading=reading, touched=touched)
+    return replace(
+        plan,
+        reading=reading,
+        touched=touched,
+        time=time_of(store, live.id, reading.records),
+        room=room_of(settings, live.id, lookups_of(live.manifest["declared"])),
+        notes=tuple(_notes(reading)),
+    )
+
+
+def _made_again(settings: Settings, live: Release, tree: Tree) -> Iterator[Change]:
+    """A topic that was deleted and created again has the same name and other records."""
+    read = {name: known for name, known in live.topics.items() if name in inputs_of(tree.declared)}
+    there = topics.ids(settings, read)
+    for name, known in read.items():
+        if there.get(name) != known:
+            how = "was deleted and created again" if name in there else "is gone from the broker"
+            yield Change(Kind.REPLAY, f"topic {name!r} {how} since {live.id} was made", f"topic {name}")
+
+
+def _touched(store: ControlStore, tree: Tree) -> Touched:
+    table, publish = tree.declared["output"]["name"], tree.declared["publish"]
+    bound = tuple(f"{one.name} (bound to {one.release or 'live'})" for one in clients.of_table(store, table))
+    return Touched(table, publish["topic"]["name"] if publish else None, bound, tree.downstream)
+
+
+def _notes(reading: Reading) -> Iterator[str]:
+    for one in reading.topics:
+        if one.gone:
+            yield (
+                f"topic {one.topic!r} has lost its first {one.gone:,} records to retention: a replay from the earliest "
+                "cannot have what they led to"
+            )

@@ -1,0 +1,78 @@
+"""What a replay would read: records, bytes, how old, and until when the broker keeps it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from platform_core.broker import Broker, Offsets, TopicFacts
+from platform_core.control.position import records_between
+from platform_core.release.plan.sampling import Sample, sampled
+from platform_core.settings import Settings
+
+
+@dataclass(frozen=True)
+class TopicReading:
+    topic: str
+    records: int  # offsets: markers of transactions and compacted records count, so it is the most
+    bytes: int | None  # an estimate from sampled records
+    sampled: int
+    oldest_offsets: Mapping[int, int]
+    oldest_at_ms: int | None
+    retention_ms: int  # -1: for ever
+    compacted: bool
+
+    @property
+    def gone(self) -> int:
+        """Records that the broker had and has no more; a compacted topic's newest of each key are all there."""
+        return 0 if self.compacted else sum(self.oldest_offsets.values())
+
+    @property
+    def kept_until_ms(self) -> int | None:
+        """When the oldest record goes; None: never, or it is not known."""
+        if self.retention_ms < 0 or self.oldest_at_ms is None or self.compacted:
+            return None
+        return self.oldest_at_ms + self.retention_ms
+
+    @property
+    def goes_in_hours(self) -> float | None:
+        return None if self.kept_until_ms is None else (self.kept_until_ms / 1000 - time.time()) / 3600
+
+
+@dataclass(frozen=True)
+class Reading:
+    topics: tuple[TopicReading, ...]
+
+    @property
+    def records(self) -> int:
+        return sum(one.records for one in self.topics)
+
+    @property
+    def bytes(self) -> int | None:
+        known = [one.bytes for one in self.topics]
+        return sum(size for size in known if size is not None) if known and None not in known else None
+
+
+def reading_of(settings: Settings, names: Iterable[str]) -> Reading:
+    """From the earliest of the topics that exist; one that is still to be made has nothing to read."""
+    broker = Broker(settings)
+    there = broker.topics(dict.fromkeys(names))
+    partitions = {name: range(facts.partitions) for name, facts in there.items()}
+    starts, ends = broker.starts(partitions), broker.ends(partitions)
+    samples = sampled(settings, starts, ends)
+    return Reading(tuple(_topic(name, there[name], starts, ends, samples[name]) for name in there))
+
+
+def _topic(name: str, facts: TopicFacts, starts: Offsets, ends: Offsets, sample: Sample) -> TopicReading:
+    records = records_between({name: starts[name]}, {name: ends[name]})
+    return TopicReading(
+        topic=name,
+        records=records,
+        bytes=None if sample.size is None and records else round((sample.size or 0.0) * records),
+        sampled=sample.records,
+        oldest_offsets=starts[name],
+        oldest_at_ms=sample.oldest_ms,
+        retention_ms=facts.retention_ms,
+        compacted="compact" in facts.policy,
+    )

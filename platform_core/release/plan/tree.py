@@ -1,0 +1,64 @@
+"""What a tree declares of one job, and who in the tree reads what the job writes.
+
+`python -m platform_core.release.plan.tree JOB` prints it: asked in a process of its own, of the tree it runs in.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from platform_core.declare import StreamingJob
+from platform_core.declare.discover import load_daily_tables, load_job, load_jobs, load_suites
+from platform_core.release.declared import declared
+from platform_core.release.telling import asked
+from platform_core.settings import Settings
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Something declared that reads the job's table or output topic."""
+
+    kind: str  # job, daily table, suite
+    name: str
+    reads: str
+
+
+@dataclass(frozen=True)
+class Tree:
+    declared: dict[str, Any]
+    downstream: tuple[Reader, ...]
+
+
+def tree_of(settings: Settings, job: str) -> Tree:
+    """The working tree's."""
+    told = asked(settings.root, settings, "platform_core.release.plan.tree", job)
+    return Tree(told["declared"], tuple(Reader(**one) for one in told["downstream"]))
+
+
+def downstream(job: StreamingJob, root: Path) -> Iterator[Reader]:
+    topic = job.publish.topic.name if job.publish else None
+    for other in load_jobs(root).values():
+        for name, part in other.inputs.items():
+            if part.topic.name == topic:
+                yield Reader("job", other.name, f"topic {topic} as {name}")
+    for daily in load_daily_tables(root).values():
+        if daily.input.topic.name == topic:
+            yield Reader("daily table", daily.name, f"topic {topic}")
+    for suite in load_suites(root).values():
+        if suite.table == job.output.name:
+            yield Reader("suite", suite.table, f"table {suite.table}")
+
+
+def main(name: str) -> None:
+    root = Path(__file__).resolve().parents[3]
+    job = load_job(name, root)
+    print(json.dumps({"declared": declared(job), "downstream": [asdict(one) for one in downstream(job, root)]}))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
