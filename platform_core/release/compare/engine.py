@@ -165,7 +165,7 @@ class _Run:
         doubled = self._duck.execute(
             "select coalesce(sum(doubled_left), 0), coalesce(sum(doubled_right), 0) from figures"
         )
-        doubles: Any = doubled.fetchone()
+        doubles: Any = doubled.fetchall()[0]
         return Comparison(
             left=self._left.release,
             right=self._right.release,
@@ -191,7 +191,7 @@ class _Run:
         name = kind.replace(" ", "_")
         sums: Any = self._duck.execute(
             f"select coalesce(sum({name}), 0), coalesce(sum(u_{name}), 0) from figures"
-        ).fetchone()
+        ).fetchall()[0]
         because = self._duck.execute(
             "select because, count(*) from listed where kind = ? and because is not null group by 1 order by 1", [kind]
         )
@@ -209,7 +209,7 @@ class _Run:
                 continue
             sums: Any = self._duck.execute(
                 f"select coalesce(sum(d{at}), 0), coalesce(sum(u{at}), 0), max(m{at}) from figures"
-            ).fetchone()
+            ).fetchall()[0]
             largest = sums[2] / 1e6 if sums[2] is not None and column.time else sums[2]
             left = int(sums[1]) - int(explained.get(column.name, 0))
             found.append(ColumnFigures(column.name, int(sums[0]), left, largest))
@@ -241,5 +241,4 @@ class _Run:
         return Example(kind, key, sides[0], sides[1], tuple(changed), because or reason)
 
     def _one(self, query: str) -> Any:
-        found = self._duck.execute(query).fetchone()
-        return found[0] if found else None
+        return self._duck.execute(query).fetchall()[0][0]  # to its end: what is not fetched blocks the next one

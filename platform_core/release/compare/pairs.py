@@ -156,8 +156,7 @@ class Pairs:
         return "{" + ", ".join(f"'{column.place}': {side}{column.place}" for column in self._question.columns) + "}"
 
     def _one(self, query: str) -> int:
-        found = self._duck.execute(query).fetchone()
-        return int(found[0]) if found else 0
+        return int(self._duck.execute(query).fetchall()[0][0])
 
 
 def _size(column: Column) -> str:
