@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import LiteralString
 
-from platform_core.control import schema_changes, schema_releases
+from platform_core.control import schema_changes, schema_comparisons, schema_releases
 
 _RELEASES: LiteralString = """
 create table if not exists weir.releases (
@@ -177,4 +177,5 @@ STATEMENTS: tuple[LiteralString, ...] = (
     _SERVICES,
     *schema_changes.STATEMENTS,
     *schema_releases.STATEMENTS,
+    *schema_comparisons.STATEMENTS,
 )
