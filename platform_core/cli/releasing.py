@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from platform_core.cli.asked import job_names_here, settings_of, store_of
-from platform_core.cli.output import AsJson, print_json, text_table
+from platform_core.cli.asked import job_names_here, settings_of, store_of, who
+from platform_core.cli.output import AsJson, print_json, say, text_table
 from platform_core.errors import UsageError
 
 if TYPE_CHECKING:
+    from platform_core.control.releases import Release
+    from platform_core.control.store import ControlStore
     from platform_core.release.plan.plan import Plan
     from platform_core.settings import Settings
 
@@ -20,7 +22,8 @@ Job = Annotated[str, typer.Argument(help="A job of the working tree.", autocompl
 
 
 def add_to(app: typer.Typer) -> None:
-    app.command(rich_help_panel=_PANEL)(plan)
+    for command in (plan, release):
+        app.command(rich_help_panel=_PANEL)(command)
 
 
 def plan(
@@ -48,6 +51,75 @@ def plan(
     found = plan_of(job, settings, store)
     _show(found, as_markdown=as_markdown, as_json=as_json)
     raise typer.Exit(_code(found))
+
+
+def release(
+    context: typer.Context,
+    job: Job,
+    start: Annotated[
+        str, typer.Option("--from", help="Where its replay begins: earliest, or a time, in UTC unless it has a zone.")
+    ] = "earliest",
+    revision: Annotated[
+        bool,
+        typer.Option("--revision", help="Other code for the live release, no replay. Refused if rows would differ."),
+    ] = False,
+    back_to: Annotated[
+        int | None, typer.Option(help="Put a former revision of the live release in force; 0 is the first.", min=0)
+    ] = None,
+    again: Annotated[bool, typer.Option("--again", help="Replay also when no row would differ.")] = False,
+    note: Annotated[str, typer.Option(help="Kept in the audit.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Freeze the working tree as the job's candidate: it replays history beside the live release, then follows it.
+
+    See `weir plan JOB` first. A job has one candidate at a time. It publishes to NAME.vN, and nobody reads its table
+    until `weir cutover`.
+
+    [bold]Examples[/bold]
+
+      weir release stock_stats --note "bids count, too"
+
+      weir release stock_stats --from "2026-01-31 12:00"
+
+      weir release stock_stats --revision
+
+      weir release stock_stats --back-to 0
+    """
+    if (revision or back_to is not None) and (again or start != "earliest" or (revision and back_to is not None)):
+        raise UsageError("A revision replays nothing.", remedy="Give --revision or --back-to alone.")
+    settings = settings_of(context)
+    if back_to is None:
+        _refuse_unknown(job, settings)
+    store = store_of(settings)
+    store.migrate()
+    if revision or back_to is not None:
+        made = _revised(job, back_to, settings, store, note)
+        said = f"{made.title}: in force"
+    else:
+        from platform_core.release.candidate import Asked, release_candidate
+
+        made = release_candidate(job, settings, store, who(), Asked(start, note, again))
+        said = f"{made.id}: replaying from {start}, beside the live release"
+    _tell_made(made, said, as_json)
+
+
+def _revised(job: str, back_to: int | None, settings: Settings, store: ControlStore, note: str) -> Release:
+    from platform_core.release import revising
+
+    if back_to is not None:
+        return revising.go_back(job, back_to, settings, store, who(), note)
+    return revising.revise(job, settings, store, who(), note)
+
+
+def _tell_made(made: Release, said: str, as_json: bool) -> None:
+    for warning in made.manifest.get("warnings", ()):
+        say(f"warning: {warning}")
+    if as_json:
+        start = made.replay_from.plain() if made.replay_from else None
+        told = {"release": made.id, "revision": made.revision, "state": made.state, "replay_from": start}
+        print_json(told)
+    else:
+        print(said)
 
 
 def _show(found: Plan, *, as_markdown: bool, as_json: bool) -> None:

@@ -76,7 +76,7 @@ def lookups_of(declared: Mapping[str, Any]) -> list[str]:
 
 def _weighed(settings: Settings, store: ControlStore, live: Release | None, tree: Tree, plan: Plan) -> Plan:
     """With the topics as they are now, and what a replay costs where there must be one."""
-    found = (*(_made_again(settings, live, tree) if live else ()), *plan.changes)
+    found = (*(made_again(settings, live, tree) if live else ()), *plan.changes)
     plan = replace(plan, kind=kind_of(found), changes=found)
     if plan.kind is not Kind.REPLAY:
         return plan
@@ -94,7 +94,7 @@ def _weighed(settings: Settings, store: ControlStore, live: Release | None, tree
     )
 
 
-def _made_again(settings: Settings, live: Release, tree: Tree) -> Iterator[Change]:
+def made_again(settings: Settings, live: Release, tree: Tree) -> Iterator[Change]:
     """A topic that was deleted and created again has the same name and other records."""
     read = {name: known for name, known in live.topics.items() if name in inputs_of(tree.declared)}
     there = topics.ids(settings, read)

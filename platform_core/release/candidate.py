@@ -1,0 +1,111 @@
+"""`weir release JOB`: the working tree becomes the candidate that replays history beside the live release."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from platform_core.broker import Broker
+from platform_core.control import releases, wanted
+from platform_core.control.releases import Release
+from platform_core.control.starts import Start
+from platform_core.control.store import ControlStore
+from platform_core.errors import UsageError
+from platform_core.names import ReleaseId
+from platform_core.release import topics
+from platform_core.release.declared import topics_in
+from platform_core.release.freeze import Slot, frozen
+from platform_core.release.manifest import Manifest
+from platform_core.release.plan.changes import Change, Kind, kind_of
+from platform_core.release.plan.plan import changes_of, live_of, made_again
+from platform_core.release.plan.tree import Tree, tree_of
+from platform_core.release.starting import EARLIEST, start_of
+from platform_core.settings import Settings
+
+
+@dataclass(frozen=True)
+class Asked:
+    start: str = EARLIEST
+    note: str = ""
+    again: bool = False  # also when no row would differ
+
+
+def release_candidate(job: str, settings: Settings, store: ControlStore, by: str, asked: Asked) -> Release:
+    """1 refuse what needs no replay, 2 find where it begins, 3 freeze, 4 make its topic, 5 one row, wanted to run."""
+    live = live_or_refused(store, job)
+    releases.refuse_candidate(releases.of_job(store, job))
+    tree = tree_of(settings, job)
+    if not asked.again:
+        _refuse_needless(job, live, changes_now(settings, live, tree))  # 1
+    start = start_of(settings, tree.declared, asked.start, live.replay_from)  # 2
+
+    def numbered() -> Slot:
+        return Slot(ReleaseId(job, releases.next_number(store, job)))
+
+    def recorded(manifest: Manifest) -> Release:
+        make_topic(settings, manifest.release, manifest.declared)  # 4
+        return _nominate(store, manifest, start, by, asked.note)  # 5
+
+    return frozen(job, settings, by, numbered, recorded)  # 3
+
+
+def live_or_refused(store: ControlStore, job: str) -> Release:
+    live = live_of(store, job)
+    if live is None:
+        raise UsageError(f"Job {job!r} has no live release.", remedy=f"`weir start {job}` makes one.")
+    return live
+
+
+def changes_now(settings: Settings, live: Release, tree: Tree) -> list[Change]:
+    """Of the tree, and of the topics that it reads."""
+    return [*made_again(settings, live, tree), *changes_of(settings, live, tree)]
+
+
+def make_topic(settings: Settings, release: ReleaseId, declared: Mapping[str, Any]) -> None:
+    """Where a release publishes until it is live: set as the plain topic is declared, and empty."""
+    if declared["publish"] is None:
+        return
+    plain = declared["publish"]["topic"]["name"]
+    own = next(replace(one, name=release.topic(plain)) for one in topics_in(declared) if one.name == plain)
+    topics.ensure(settings, [own])
+    broker = Broker(settings)
+    parts = {own.name: range(broker.topics([own.name])[own.name].partitions)}
+    if broker.starts(parts) != broker.ends(parts):
+        raise UsageError(
+            f"Topic {own.name!r} holds records already, of something that was {release} before.",
+            remedy="Delete the topic, then release again.",
+        )
+
+
+def _refuse_needless(job: str, live: Release, found: list[Change]) -> None:
+    if kind_of(found) is Kind.NONE:
+        raise UsageError(
+            f"Nothing has changed since {live.title} was made.",
+            remedy=f"Edit the job first; `weir release {job} --again` replays the same code.",
+        )
+    if kind_of(found) is Kind.REVISION:
+        raise UsageError(
+            f"No row would differ: {found[0]} [{found[0].where}], and {len(found) - 1} more such changes.",
+            remedy=f"`weir release {job} --revision` puts it in force at once; --again replays all the same.",
+        )
+
+
+def _nominate(store: ControlStore, manifest: Manifest, start: Start, by: str, note: str) -> Release:
+    """One transaction: a crash leaves either nothing or a candidate that the supervisor starts."""
+    with store.transaction() as cursor:
+        made = releases.add(
+            cursor,
+            manifest.release,
+            archive_sha256=manifest.archive_sha256,
+            fingerprint=manifest.fingerprint,
+            manifest=json.loads(manifest.to_json()),
+            topics=dict(manifest.topics),
+            by=by,
+            state="replaying",
+            reason=note,
+            replay_from=start,
+        )
+        wanted.ask(cursor, manifest.release, "run", by, note or f"replay from {start.asked}")
+    return made
