@@ -101,6 +101,30 @@ class Broker:
             self._result(one, f"create topic {name!r}", unless=KafkaError.TOPIC_ALREADY_EXISTS)
         self._wait_for(list(asked))
 
+    def remove(self, topics: Iterable[str]) -> None:
+        """Returns when the broker shows them no more; one that is not there is as good."""
+        from confluent_kafka import KafkaError
+
+        names, seconds = list(topics), self._seconds
+        asked = self._ask(lambda: self._admin.delete_topics(names, request_timeout=seconds)) if names else {}
+        for name, one in asked.items():
+            self._result(one, f"remove topic {name!r}", unless=KafkaError.UNKNOWN_TOPIC_OR_PART)
+        self._wait_until(lambda: sorted(self.topics(names)), "removed", "shown")
+
+    def forget(self, group: str) -> None:
+        """Removes a consumer group with its offsets; one that is not there is as good."""
+        from confluent_kafka import KafkaError
+
+        asked = self._ask(lambda: self._admin.delete_consumer_groups([group], request_timeout=self._seconds))
+        self._result(asked[group], f"remove group {group!r}", unless=KafkaError.GROUP_ID_NOT_FOUND)
+
+    def groups(self) -> set[str]:
+        """The names of all consumer groups."""
+        listed = self._result(
+            self._admin.list_consumer_groups(request_timeout=self._seconds), "list the consumer groups"
+        )
+        return {group.group_id for group in listed.valid}
+
     def _settings_of(self, names: list[str]) -> dict[str, dict[str, str]]:
         from confluent_kafka.admin._config import ConfigResource
 
@@ -112,11 +136,14 @@ class Broker:
         return {topic: {name: entry.value for name, entry in entries.items()} for topic, entries in found.items()}
 
     def _wait_for(self, names: list[str]) -> None:
+        self._wait_until(lambda: sorted(set(names) - set(self.topics(names))), "created", "not shown")
+
+    def _wait_until(self, left: Callable[[], list[str]], done: str, seen: str) -> None:
         deadline = time.monotonic() + self._seconds
-        while missing := sorted(set(names) - set(self.topics(names))):
+        while names := left():
             if time.monotonic() > deadline:
                 raise ServiceUnavailable(
-                    f"Kafka at {self._where} created {', '.join(missing)}, not shown after {self._seconds:.0f} s.",
+                    f"Kafka at {self._where} {done} {', '.join(names)}, {seen} after {self._seconds:.0f} s.",
                     remedy="Look at the broker's log, then run the command again.",
                 )
             time.sleep(0.1)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
-from platform_core.cli.asked import settings_of
+from platform_core.cli.asked import settings_of, store_of, who
 from platform_core.cli.output import AsJson, print_json
 from platform_core.errors import SetupError
 
@@ -59,7 +61,13 @@ def demo(context: typer.Context) -> None:
     services.run(settings_of(context))
 
 
-def doctor(context: typer.Context, as_json: AsJson = False) -> None:
+def doctor(
+    context: typer.Context,
+    rebuild: Annotated[
+        bool, typer.Option("--rebuild", help="Restore aliases from the log in the warehouse, releases from archives.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
     """Examine the machine, the installation and what runs, and say what to do.
 
     [bold]Examples[/bold]
@@ -67,7 +75,12 @@ def doctor(context: typer.Context, as_json: AsJson = False) -> None:
       weir doctor
 
       weir doctor --json | jq '.[] | select(.ok | not)'
+
+      weir doctor --rebuild
     """
+    if rebuild:
+        _rebuild(context, as_json)
+        return
     from platform_core.services import doctor as services
 
     findings = services.examine(settings_of(context))
@@ -79,3 +92,15 @@ def doctor(context: typer.Context, as_json: AsJson = False) -> None:
     wrong = [finding for finding in findings if not finding.ok]
     if wrong:
         raise SetupError(f"{len(wrong)} of {len(findings)} findings need attention.", remedy="Do what they say.")
+
+
+def _rebuild(context: typer.Context, as_json: bool) -> None:
+    """For a control store that was lost. What it knows as well or better stays."""
+    from platform_core.release.rebuild import rebuild
+
+    settings = settings_of(context)
+    told = rebuild(settings, store_of(settings), who())
+    if as_json:
+        print_json(told)
+    else:
+        print("\n".join(told) or "Nothing to restore: the control store knows all that the log says.")

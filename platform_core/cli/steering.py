@@ -186,7 +186,10 @@ def _to_start(name: str, settings: Settings, store: ControlStore, by: str) -> Re
     from platform_core.release.first import first_release
 
     if "@" in name:
-        return releases.get(store, ReleaseId.parse(name)).id
+        found = releases.get(store, ReleaseId.parse(name))
+        if found.state == "retired":
+            raise UsageError(f"{found.id} is retired: nothing of it is left.", remedy="Make a new one: `weir release`.")
+        return found.id
     if not releases.of_job(store, name):
         _check_known(name, settings)
         say(f"{name}: freezing release v1 ...")

@@ -11,6 +11,9 @@ Who calls what:
     supervisor   flip, abort  through release/cutting_over.carry, each round; hold_for in place of dead old drivers
     NEW driver   tell_swapped once the phase is flipped (its release is live then): its sink goes on
 
+Whoever of them finds the cutover `late` before the flip may call abort_late: with every supervisor gone, the live
+release would stand still for ever.
+
 A driver that starts takes its lease, then reads its release's state, then `of_release`, all before its first batch: a
 newer epoch forbids the flip until that driver has spoken. Each tell may be repeated, also after a commit whose answer
 was lost, also by a new driver under its new lease; it returns the cutover as it now is. An old driver that began again
@@ -26,7 +29,7 @@ from typing import LiteralString
 
 import psycopg
 
-from platform_core.control import aliases, leases, releases
+from platform_core.control import aliases, leases, positions, releases
 from platform_core.control import cutover_rows as rows
 from platform_core.control.leases import Lease, LeaseRow, driver_lease
 from platform_core.control.moving import Cutover, FlipFacts, Kind, Move, Phase, hindrance
@@ -97,9 +100,12 @@ def tell_held(store: ControlStore, lease: Lease, cutover: int, position: Positio
         return _hold(cursor, found, _mine(found, lease, "old"), position, lease.epoch)
 
 
-def hold_for(store: ControlStore, cutover: int, release: ReleaseId, epoch: int, position: Position) -> Cutover:
+def hold_for(
+    store: ControlStore, cutover: int, release: ReleaseId, epoch: int, position: Position, version: int
+) -> Cutover:
     """`tell_held` for a driver that is dead: `epoch` came from `leases.fence`, `position` was read after that, from
-    the table itself. Changes nothing when a driver has begun since: that one speaks for itself."""
+    the table itself, at `version`; what was not recorded of it is recorded now. Changes nothing when a driver has
+    begun since: that one speaks for itself."""
     name = driver_lease(release)
     with store.transaction() as cursor:
         lease = leases.lock(cursor, [name]).get(name)
@@ -107,6 +113,8 @@ def hold_for(store: ControlStore, cutover: int, release: ReleaseId, epoch: int, 
         move = next((move for move in found.moves if move.old == release), None)
         if move is None or (0 if lease is None else lease.epoch) != epoch:
             return found
+        if found.may_abort:
+            positions.add(cursor, release, position, version)
         return _hold(cursor, found, move, position, epoch)
 
 

@@ -47,6 +47,16 @@ def record(
             progress.sweep(cursor, release)
 
 
+def add(cursor: Cursor, release: ReleaseId, position: Position, table_version: int | None) -> None:
+    """Within the caller's transaction: a commit that its driver did not live to record. Its counts are lost."""
+    cursor.execute(
+        "select from weir.positions where job = %s and number = %s and batch = %s",
+        (release.job, release.number, position.batch),
+    )
+    if cursor.fetchone() is None:
+        _insert(cursor, release, position, table_version)
+
+
 def latest(store: ControlStore, release: ReleaseId) -> tuple[Position, int | None] | None:
     newest = history(store, release, 1)
     return (newest[0].position, newest[0].table_version) if newest else None

@@ -23,15 +23,17 @@ from platform_core.settings import Settings
 from platform_core.telemetry import event
 
 logger = logging.getLogger(__name__)
-Standing = Callable[[ReleaseId], Position | None]
+Standing = Callable[[ReleaseId], tuple[Position, int] | None]  # with the table's version
 
 
 def standing_of(settings: Settings) -> Standing:
     """Where a release's table stands. The store may not know it: a driver that dies after the commit of a batch has
     not recorded it, and a cutover at the recorded position would let readers step back."""
 
-    def standing(release: ReleaseId) -> Position | None:
-        return LiveTable(str(release), settings.table_uri(release), release).position()
+    def standing(release: ReleaseId) -> tuple[Position, int] | None:
+        table = LiveTable(str(release), settings.table_uri(release), release)
+        position = table.position()
+        return None if position is None else (position, table.version)
 
     return standing
 
@@ -83,22 +85,22 @@ def _speak_for_the_dead(store: ControlStore, found: Cutover, move: Move, standin
             epoch = leases.fence(cursor, name)
     except LeaseHeld:  # a driver has begun since
         return found
-    position = _read(standing, move.old)
+    position, version = _read(standing, move.old)
     event(logger, "held for a dead driver", cutover=found.id, release=move.old, batch=position.batch, epoch=epoch)
-    return cutovers.hold_for(store, found.id, move.old, epoch, position)
+    return cutovers.hold_for(store, found.id, move.old, epoch, position, version)
 
 
-def _read(standing: Standing, release: ReleaseId) -> Position:
+def _read(standing: Standing, release: ReleaseId) -> tuple[Position, int]:
     try:
-        position = standing(release)
+        stands = standing(release)
     except (WeirError, DeltaError, OSError) as error:
         raise BatchFailed(f"The table of {release} cannot be read: {error}.", remedy="It is tried again.") from error
-    if position is None:
+    if stands is None:
         raise PositionError(
             f"{release} has no driver, and its table holds no batch to cut over from.",
             remedy=f"Start it with `weir start {release}`.",
         )
-    return position
+    return stands
 
 
 def _dead(lease: LeaseRow | None) -> bool:

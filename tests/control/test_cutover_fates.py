@@ -132,7 +132,9 @@ class Fate(RuleBasedStateMachine):
         super().__init__()
         self.jobs = [self._job(), self._job()]
         self.flipped: set[int] = set()
-        self.words: list[tuple[Cutover, ReleaseId, int, Position]] = []  # of supervisors that were cut in the middle
+        self.words: list[
+            tuple[Cutover, ReleaseId, int, tuple[Position, int]]
+        ] = []  # of supervisors that were cut in the middle
 
     def _job(self) -> Job:
         job = Job(f"fate_{next(_jobs)}")
@@ -178,10 +180,10 @@ class Fate(RuleBasedStateMachine):
                 (driver.lease.name, driver.lease.epoch),
             )
 
-    def _standing(self, release: ReleaseId) -> Position | None:
+    def _standing(self, release: ReleaseId) -> tuple[Position, int] | None:
         for job in self.jobs:
             if release in job.tables and job.tables[release].batch >= 0:
-                return job.tables[release].position(release)
+                return job.tables[release].position(release), job.tables[release].batch
         return None
 
     def _open(self) -> list[Cutover]:
@@ -270,7 +272,7 @@ class Fate(RuleBasedStateMachine):
     @rule()
     def that_supervisor_goes_on(self) -> None:
         for cutover, release, epoch, where in self.words:
-            cutovers.hold_for(self.store, cutover.id, release, epoch, where)
+            cutovers.hold_for(self.store, cutover.id, release, epoch, *where)
         self.words.clear()
 
     @rule()

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from platform_core.control import aliases, audit, cutovers, leases, releases
+from platform_core.control import aliases, audit, cutovers, leases, positions, releases
 from platform_core.control.cutovers import Cutover
 from platform_core.control.leases import driver_lease
 from platform_core.control.position import Position
@@ -237,7 +237,8 @@ def test_a_dead_old_driver_is_held_where_its_table_stands(store: ControlStore, o
     where = Position(str(one.old.release), 5, {"t": {0: 60}})
     with store.transaction() as cursor:
         epoch = leases.fence(cursor, driver_lease(one.old.release))
-    assert cutovers.hold_for(store, found.id, one.old.release, epoch, where).phase == "held"
+    assert cutovers.hold_for(store, found.id, one.old.release, epoch, where, 9).phase == "held"
+    assert positions.latest(store, one.old.release) == (where, 9)
     one.new.commit(60)
     one.new.align(found)
     assert flip(store, found).phase == "flipped"
@@ -270,7 +271,7 @@ def test_whoever_speaks_for_the_dead_is_silent_once_a_driver_has_begun(store: Co
         epoch = leases.fence(cursor, driver_lease(one.old.release))
     where = one.old.at
     one.old.begin_again()
-    assert cutovers.hold_for(store, found.id, one.old.release, epoch, where).phase == "requested"
+    assert cutovers.hold_for(store, found.id, one.old.release, epoch, where, 9).phase == "requested"
 
 
 def test_only_the_releases_of_a_cutover_speak_in_it(store: ControlStore, one: Pair, other: Pair) -> None:

@@ -1,0 +1,104 @@
+"""`weir reset JOB`: it stops and begins anew from elsewhere, for those without room for two copies of its table."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from platform_core.control import aliases, audit, cutovers, releases, wanted
+from platform_core.control import cutover_rows as rows
+from platform_core.control.releases import Release
+from platform_core.control.starts import Start
+from platform_core.control.store import ControlStore, Cursor
+from platform_core.errors import UsageError
+from platform_core.names import ReleaseId
+from platform_core.release.candidate import live_or_refused
+from platform_core.release.freeze import Slot, frozen
+from platform_core.release.manifest import Manifest
+from platform_core.release.plan.tree import tree_of
+from platform_core.release.retire import await_end
+from platform_core.release.starting import start_of
+from platform_core.settings import Settings
+
+
+@dataclass(frozen=True)
+class Reset:
+    old: ReleaseId
+    new: ReleaseId
+
+
+def reset(settings: Settings, store: ControlStore, job: str, asked: str, by: str, reason: str = "") -> Reset:
+    """A crash before the last step leaves the job as it was, or stopped: then `weir start` goes on where it was.
+
+    1. Nothing else changes the job, and the broker has what will be read.
+    2. The tree is frozen as the next release.
+    3. The live release's driver ends.
+    4. One transaction: readers see the new one, which is wanted to run.
+    """
+    old = live_or_refused(store, job)
+    _refuse_busy(store, job, old)  # 1
+    start = start_of(settings, tree_of(settings, job).declared, asked, old.replay_from)
+    new = _made(settings, store, job, start, by, reason or f"reset from {asked}")  # 2
+    table = str(old.manifest["output"]["table"])
+    _refuse_other_table(new, table)
+    wanted.want(store, old.id, "stop", by, f"reset to {new.id}")  # 3
+    await_end(store, old.id)
+    with store.transaction() as cursor:  # 4
+        _swap(cursor, table, old.id, new.id, by, f"reset from {asked}")
+    return Reset(old.id, new.id)
+
+
+def _refuse_busy(store: ControlStore, job: str, live: Release) -> None:
+    releases.refuse_candidate(releases.of_job(store, job))
+    under_way = cutovers.of_release(store, live.id)
+    if under_way is not None:
+        raise UsageError(
+            f"{live.id} takes part in {under_way.kind} {under_way.id}, which is {under_way.phase}.",
+            remedy="Wait for its end, then reset.",
+        )
+
+
+def _refuse_other_table(new: Release, table: str) -> None:
+    written = new.manifest["output"]["table"]
+    if written != table:
+        raise UsageError(
+            f"{new.id} writes table {written!r}, and readers of its job read {table!r}.",
+            remedy=f"Give the job its output table {table!r} again, or make it a job of another name.",
+        )
+
+
+def _made(settings: Settings, store: ControlStore, job: str, start: Start, by: str, reason: str) -> Release:
+    def numbered() -> Slot:
+        return Slot(ReleaseId(job, releases.next_number(store, job)))
+
+    def recorded(manifest: Manifest) -> Release:
+        with store.transaction() as cursor:
+            return releases.add(
+                cursor,
+                manifest.release,
+                archive_sha256=manifest.archive_sha256,
+                fingerprint=manifest.fingerprint,
+                manifest=json.loads(manifest.to_json()),
+                topics=dict(manifest.topics),
+                by=by,
+                reason=reason,
+                replay_from=start,
+            )
+
+    return frozen(job, settings, by, numbered, recorded)
+
+
+def _swap(cursor: Cursor, table: str, old: ReleaseId, new: ReleaseId, by: str, said: str) -> None:
+    """The alias is locked first: whoever asks for a cutover meanwhile waits, and finds another live release."""
+    live = rows.live_of(cursor, [table]).get(table)
+    open_ones = [one for one in rows.select(cursor, "where c.ended_at is null", ()) if table in one.tables]
+    if live != old or open_ones:
+        raise UsageError(
+            f"Table {table!r} shows {live} now{', and a cutover of it is under way' if open_ones else ''}.",
+            remedy=f"Look at `weir history {old.job}`. {old} was stopped, and {new} is not live.",
+        )
+    aliases.move(cursor, table, new, None, by)
+    releases.change(cursor, old, "standby", said, by=by)
+    releases.change(cursor, new, "live", said, by=by)
+    wanted.ask(cursor, new, "run", by, said)
+    audit.write(cursor, by, "reset", new.job, {"from": str(old), "to": str(new)})

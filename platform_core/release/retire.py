@@ -1,0 +1,169 @@
+"""The end of a release: first nobody may need it, then nothing of it is left. Asked again, it goes on where it was."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from platform_core.broker import Broker
+from platform_core.control import clients, holds, leases, releases, wanted
+from platform_core.control import cutover_rows as rows
+from platform_core.control.leases import driver_lease
+from platform_core.control.releases import Release
+from platform_core.control.store import ControlStore, Cursor
+from platform_core.errors import LeaseHeld, ServiceUnavailable, SetupError, UsageError
+from platform_core.names import ReleaseId
+from platform_core.release import places
+from platform_core.settings import Settings
+
+FRESH_SECONDS = 60.0  # a reader that resolved the alias right before a cutover may read that long
+STOP_SECONDS = 90.0
+
+
+@dataclass(frozen=True)
+class Thing:
+    """One kind of what a release has."""
+
+    what: str
+    there: Callable[[], bool]
+    remove: Callable[[], object]
+
+
+def retire(
+    settings: Settings, store: ControlStore, release: ReleaseId, by: str, *, wait: float = STOP_SECONDS
+) -> list[str]:
+    """What was removed.
+
+    1. Nobody needs it; it is retired and wanted to stop, in one transaction: nobody can bind to it afterwards.
+    2. Its driver ends; one that is frozen is fenced.
+    3. Table, lookups, checkpoint, topic, group and code are removed.
+    4. Nothing of it is left.
+    """
+    found = releases.get(store, release)
+    _give_up(store, found, by)  # 1
+    await_end(store, release, wait)  # 2
+    things = things_of(settings, found)
+    gone = [thing.what for thing in things if thing.there() and (thing.remove(), True)[1]]  # 3
+    _forget(store, release)
+    _prove(release, things)  # 4
+    return gone
+
+
+def blockers(store: ControlStore, release: ReleaseId) -> list[str]:
+    """Whatever needs it."""
+    found = releases.get(store, release)
+    with store.transaction() as cursor:
+        return _blockers(cursor, found)
+
+
+def things_of(settings: Settings, release: Release) -> list[Thing]:
+    """Code last: while it is there, the release can be asked to be retired again, and knows what it had."""
+    uri, broker = settings.table_uri(release.id), Broker(settings)
+    folders = [("table", uri)]
+    folders += [(f"lookup {name}", f"{uri}_lookup_{name}") for name in _lookups(release)]
+    folders += [("checkpoint", settings.checkpoint(release.id))]
+    found = [_folder(what, place) for what, place in folders]
+    found += [_topic(broker, topic) for topic in _topics(release)]
+    found.append(_group(broker, release.id.group))
+    archives = sorted((settings.home / "releases" / release.id.job).glob(f"{release.id.version}.*"))
+    return found + [_folder(f"code {path.name}", str(path)) for path in [*archives, settings.archive(release.id)]]
+
+
+def _give_up(store: ControlStore, release: Release, by: str) -> None:
+    with store.transaction() as cursor:
+        needed = _blockers(cursor, release)
+        if needed:
+            raise UsageError(
+                f"{release.id} cannot be retired: {'; '.join(needed)}.", remedy="Move or end these, then ask again."
+            )
+        if rows.states_of(cursor, [release.id])[release.id] != "retired":
+            releases.change(cursor, release.id, "retired", "", by=by)
+            wanted.ask(cursor, release.id, "stop", by, "it is retired")
+
+
+def _blockers(cursor: Cursor, release: Release) -> list[str]:
+    """The alias is locked first: a cutover that is asked for now waits, and then finds the release retired."""
+    table = str(release.manifest.get("output", {}).get("table", ""))
+    live = rows.live_of(cursor, [table])
+    rows.states_of(cursor, [release.id])
+    needed = [f"it is the live release of {table}"] if live.get(table) == release.id else []
+    needed += [f"{one.kind} {one.id} is {one.phase}" for one in _open(cursor, release.id)]
+    needed += _fresh(cursor, release.id)
+    needed += [f"client {one.name} is pinned to it" for one in clients.of_release(cursor, release.id)]
+    return needed + [str(hold) for hold in holds.in_force(cursor, release.id)]
+
+
+def _open(cursor: Cursor, release: ReleaseId) -> list[rows.Cutover]:
+    found = rows.select(cursor, "where c.ended_at is null order by c.id", ())
+    return [one for one in found if one.move_of(release) is not None]
+
+
+def _fresh(cursor: Cursor, release: ReleaseId) -> list[str]:
+    cursor.execute(
+        "select (%s - extract(epoch from clock_timestamp() - max(c.flipped_at)))::float8 as left from weir.cutovers c "
+        "join weir.cutover_moves m on m.cutover = c.id where m.old_job = %s and m.old_number = %s",
+        (FRESH_SECONDS, release.job, release.number),
+    )
+    left = (cursor.fetchone() or {"left": None})["left"]
+    if left is None or left <= 0:
+        return []
+    return [f"it was live until a moment ago, and readers may still read it for {left:.0f} s"]
+
+
+def await_end(store: ControlStore, release: ReleaseId, seconds: float = STOP_SECONDS) -> None:
+    """Until its driver, which is wanted to stop, has given its lease up; fenced then, so that none that is frozen
+    writes when it wakes."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            with store.transaction() as cursor:
+                leases.fence(cursor, driver_lease(release))
+            return
+        except LeaseHeld as error:
+            if time.monotonic() > deadline:
+                raise ServiceUnavailable(
+                    f"{release} is wanted to stop, and its driver does not end: {error.what}",
+                    remedy="Look at its log, then run the command again: it goes on from there.",
+                ) from error
+        time.sleep(0.3)
+
+
+def _forget(store: ControlStore, release: ReleaseId) -> None:
+    """Positions are many and of no use any more. Its row, its totals and the audit stay."""
+    with store.transaction() as cursor:
+        key = (release.job, release.number)
+        cursor.execute("delete from weir.positions where job = %s and number = %s", key)
+        cursor.execute("delete from weir.progress_history where job = %s and number = %s", key)
+
+
+def _prove(release: ReleaseId, things: list[Thing]) -> None:
+    left = [thing.what for thing in things if thing.there()]
+    if left:
+        raise SetupError(
+            f"{release} is retired, and not all of it is gone: {', '.join(left)}.",
+            remedy="See who writes there, then run the command again.",
+        )
+
+
+def _folder(what: str, place: str) -> Thing:
+    return Thing(f"{what} {place}", lambda: places.there(place), lambda: places.remove(place))
+
+
+def _topic(broker: Broker, topic: str) -> Thing:
+    return Thing(f"topic {topic}", lambda: bool(broker.topics([topic])), lambda: broker.remove([topic]))
+
+
+def _group(broker: Broker, group: str) -> Thing:
+    return Thing(f"group {group}", lambda: group in broker.groups(), lambda: broker.forget(group))
+
+
+def _lookups(release: Release) -> list[str]:
+    inputs = release.manifest.get("declared", {}).get("inputs", {})
+    return sorted(name for name, part in inputs.items() if part.get("is") == "Lookup")
+
+
+def _topics(release: Release) -> list[str]:
+    """The plain name belongs to the job; a candidate's own carries its number."""
+    publish = release.manifest.get("declared", {}).get("publish")
+    return [] if publish is None else [release.id.topic(publish["topic"]["name"])]
