@@ -32,7 +32,7 @@ import psycopg
 from platform_core.control import aliases, leases, positions, releases
 from platform_core.control import cutover_rows as rows
 from platform_core.control.leases import Lease, LeaseRow, driver_lease
-from platform_core.control.moving import Cutover, FlipFacts, Kind, Move, Phase, hindrance
+from platform_core.control.moving import READY, Cutover, FlipFacts, Kind, Move, Phase, hindrance
 from platform_core.control.position import Position, same_place
 from platform_core.control.store import ControlStore, Cursor
 from platform_core.errors import PositionError, UsageError
@@ -190,7 +190,12 @@ def _end_flipped(cursor: Cursor, moves: Sequence[Move], by: str) -> None:
 def _refuse_changed(cursor: Cursor, moves: Sequence[Move]) -> None:
     """What was decided upon must still be so."""
     live = rows.live_of(cursor, [move.table for move in moves])
+    states = rows.states_of(cursor, [move.new for move in moves])
     for move in moves:
+        if states[move.new] not in READY:
+            raise UsageError(
+                f"{move.new} is {states[move.new]}, neither {' nor '.join(READY)}.", remedy="See `weir status`."
+            )
         if live.get(move.table) != move.old:
             raise UsageError(
                 f"Table {move.table!r}: its live release is {live.get(move.table, 'none')}, not {move.old}.",

@@ -14,6 +14,7 @@ from platform_core.names import ReleaseId
 
 Kind = Literal["cutover", "rollback"]
 Phase = Literal["requested", "held", "aligned", "flipped", "swapped", "aborted"]
+READY = ("following", "standby")  # states from which a release becomes the live one
 BEFORE_FLIP: tuple[Phase, ...] = ("requested", "held", "aligned")
 
 
@@ -113,7 +114,7 @@ def _hindered(move: Move, facts: FlipFacts) -> str:
     old, new = facts.leases.get(driver_lease(move.old)), facts.leases.get(driver_lease(move.new))
     if facts.live.get(move.table) != move.old or facts.states.get(move.old) not in ("live", "failed"):
         return f"{move.old} is not the live release of {move.table}"
-    if facts.states.get(move.new) not in ("following", "standby"):
+    if facts.states.get(move.new) not in READY:
         return f"{move.new} is {facts.states.get(move.new, 'unknown')}, neither following nor standby"
     if (0 if old is None else old.epoch) != move.held_epoch:
         return f"another driver of {move.old} has begun since it stood still"

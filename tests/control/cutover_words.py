@@ -45,7 +45,7 @@ class Running:
     def begin_again(self) -> None:
         """Its driver died, and another one took over."""
         leases.release(self.store, self.lease)
-        self.lease = leases.acquire(self.store, self.lease.name, Owner.this_process(), HOUR)
+        self.lease = leases.acquire(self.store, self.lease.name, self.lease.owner, HOUR)
 
     def die(self) -> None:
         leases.release(self.store, self.lease)
@@ -64,7 +64,7 @@ class Running:
         return releases.get(self.store, self.release).state
 
 
-def running(store: ControlStore, release: ReleaseId, state: releases.State) -> Running:
+def running(store: ControlStore, release: ReleaseId, state: releases.State, owner: Owner | None = None) -> Running:
     releases.create(
         store,
         release,
@@ -75,7 +75,7 @@ def running(store: ControlStore, release: ReleaseId, state: releases.State) -> R
         by="a test",
         state=state,
     )
-    return Running(store, release, leases.acquire(store, driver_lease(release), Owner.this_process(), HOUR))
+    return Running(store, release, leases.acquire(store, driver_lease(release), owner or Owner.this_process(), HOUR))
 
 
 @dataclass
@@ -107,8 +107,10 @@ def table_of(release: ReleaseId) -> str:
     return f"table_of_{release.job}"
 
 
-def pair(store: ControlStore, release: ReleaseId) -> Pair:
-    made = Pair(running(store, release, "live"), running(store, replace(release, number=2), "following"))
+def pair(store: ControlStore, release: ReleaseId, owner: Owner | None = None) -> Pair:
+    """`owner` runs both; this process, when none is named."""
+    candidate = replace(release, number=2)
+    made = Pair(running(store, release, "live", owner), running(store, candidate, "following", owner))
     aliases.point(store, made.table, release, None, "a test")
     made.old.commit(10)
     made.new.commit(8)

@@ -13,13 +13,15 @@ from deltalake import CommitProperties, write_deltalake
 
 from platform_core.control import aliases, cutovers, releases
 from platform_core.control.cutovers import Cutover
+from platform_core.control.owners import Owner
 from platform_core.control.position import Position
 from platform_core.names import ReleaseId
-from tests.control.cutover_words import Pair, aligned, ask, expire, pair
+from tests.control.cutover_words import aligned, ask, expire, pair
 from tests.control.words import until
 from tests.supervise.conftest import Stage
 
 pytestmark = pytest.mark.stack
+ELSEWHERE = Owner("another-machine", 1, 1.0)
 STOCKS, WORDS = ReleaseId("stock_stats", 1), ReleaseId("word_count", 1)
 
 
@@ -89,8 +91,9 @@ def kill(process: object) -> None:
 
 def test_a_dead_live_release_is_held_at_what_its_table_has_and_not_started_until_the_flip(stage: Stage) -> None:
     """Its last commit, batch 1 at offset 20, was never recorded."""
+    live = pair(stage.store, STOCKS, ELSEWHERE)  # a supervisor would end this process: it is no driver
+    live.old.die()
     stage.start(STOCKS, "exit 75")
-    live = pair_with_fake_old(stage)
     commit_without_record(stage, STOCKS, 1, 20)
     found = ask(live)
     stage.supervisor()
@@ -103,13 +106,6 @@ def test_a_dead_live_release_is_held_at_what_its_table_has_and_not_started_until
     reaches(stage, found, "flipped")
     stage.runs(STOCKS)  # as standby now
     assert releases.get(stage.store, STOCKS).state == "standby"
-
-
-def pair_with_fake_old(stage: Stage) -> Pair:
-    """The live release has committed batch 0 once, and its driver is gone."""
-    made = pair(stage.store, STOCKS)
-    made.old.die()
-    return made
 
 
 def test_a_driver_that_is_frozen_is_fenced_and_the_cutover_goes_on(stage: Stage) -> None:
