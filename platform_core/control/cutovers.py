@@ -190,17 +190,15 @@ def _end_flipped(cursor: Cursor, moves: Sequence[Move], by: str) -> None:
 def _refuse_changed(cursor: Cursor, moves: Sequence[Move]) -> None:
     """What was decided upon must still be so."""
     live = rows.live_of(cursor, [move.table for move in moves])
-    states = rows.states_of(cursor, [move.new for move in moves])
     for move in moves:
-        if states[move.new] not in READY:
-            raise UsageError(
-                f"{move.new} is {states[move.new]}, neither {' nor '.join(READY)}.", remedy="See `weir status`."
-            )
         if live.get(move.table) != move.old:
             raise UsageError(
                 f"Table {move.table!r}: its live release is {live.get(move.table, 'none')}, not {move.old}.",
                 remedy="Look at `weir status`, then ask again.",
             )
+    for release, state in rows.states_of(cursor, [move.new for move in moves]).items():
+        if state not in READY:
+            raise UsageError(f"{release} is {state}, neither {' nor '.join(READY)}.", remedy="See `weir status`.")
 
 
 def _taken(store: ControlStore, moves: Sequence[Move]) -> UsageError:

@@ -105,6 +105,12 @@ def test_a_cutover_from_a_release_that_is_not_live_is_refused(one: Pair) -> None
         ask(one, kind="rollback")
 
 
+def test_nobody_cuts_over_to_a_retired_release(store: ControlStore, one: Pair) -> None:
+    releases.set_state(store, one.new.release, "retired", "")
+    with pytest.raises(UsageError, match=f"{one.new.release} is retired, neither following nor standby"):
+        ask(one)
+
+
 def test_every_word_may_be_said_twice(store: ControlStore, one: Pair) -> None:
     found = ask(one)
     assert one.old.hold(found) == one.old.hold(found)
