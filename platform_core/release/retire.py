@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from platform_core.broker import Broker
 from platform_core.control import clients, holds, leases, releases, wanted
@@ -14,7 +15,9 @@ from platform_core.control.releases import Release
 from platform_core.control.store import ControlStore, Cursor
 from platform_core.errors import LeaseHeld, ServiceUnavailable, SetupError, UsageError
 from platform_core.names import ReleaseId
-from platform_core.release import places
+from platform_core.release import manifest, places
+from platform_core.release.environment import Locks
+from platform_core.release.manifest import Manifest
 from platform_core.settings import Settings
 
 FRESH_SECONDS = 60.0  # a reader that resolved the alias right before a cutover may read that long
@@ -66,8 +69,10 @@ def things_of(settings: Settings, release: Release) -> list[Thing]:
     found = [_folder(what, place) for what, place in folders]
     found += [_topic(broker, topic) for topic in _topics(release)]
     found.append(_group(broker, release.id.group))
-    archives = sorted((settings.home / "releases" / release.id.job).glob(f"{release.id.version}.*"))
-    return found + [_folder(f"code {path.name}", str(path)) for path in [*archives, settings.archive(release.id)]]
+    found += [_folder("comparisons", str(path)) for path in _comparisons(settings, release.id)]
+    found += [_folder("environment", str(path)) for path in _environments(settings, release)]
+    archives = [*_revisions(settings, release.id), settings.archive(release.id)]
+    return found + [_folder(f"code {path.name}", str(path)) for path in archives]
 
 
 def _give_up(store: ControlStore, release: Release, by: str) -> None:
@@ -156,6 +161,29 @@ def _topic(broker: Broker, topic: str) -> Thing:
 
 def _group(broker: Broker, group: str) -> Thing:
     return Thing(f"group {group}", lambda: group in broker.groups(), lambda: broker.forget(group))
+
+
+def _comparisons(settings: Settings, release: ReleaseId) -> list[Path]:
+    """What was kept of comparisons with it, so that the next one would read less."""
+    kept, name = (settings.home / "comparisons" / release.job).glob("*"), release.group
+    return sorted(path for path in kept if f"-{name}-" in f"-{path.name}-")
+
+
+def _environments(settings: Settings, release: Release) -> list[Path]:
+    """Those that were built for its locks, and for no other release's that is still there."""
+    mine = {settings.archive(release.id), *_revisions(settings, release.id)}
+    folders = {path.parent for path in (settings.home / "releases").glob(f"*/v*/{manifest.MANIFEST}")}
+    needed = {_environment(manifest.read(folder)) for folder in folders - mine}
+    names = {_environment(manifest.read(folder)) for folder in folders & mine}
+    return sorted(settings.home / "environments" / name for name in names - needed)
+
+
+def _environment(found: Manifest) -> str:
+    return Locks(Path(), found.requirements_sha256, found.jars_sha256).name
+
+
+def _revisions(settings: Settings, release: ReleaseId) -> list[Path]:
+    return sorted((settings.home / "releases" / release.job).glob(f"{release.version}.*"))
 
 
 def _lookups(release: Release) -> list[str]:

@@ -13,12 +13,12 @@ from platform_core.control import clients, cutovers, holds, positions, releases,
 from platform_core.control.store import ControlStore
 from platform_core.errors import ServiceUnavailable, UsageError
 from platform_core.names import ReleaseId
-from platform_core.release import places
+from platform_core.release import manifest, places
 from platform_core.release.retire import blockers, retire
 from platform_core.settings import Settings
 from tests.conftest import Broker
 from tests.control.cutover_words import Pair, aligned, ask, pair
-from tests.release.conftest import Tree, frozen_by_hand
+from tests.release.conftest import Tree, environment_kept, frozen_by_hand
 
 pytestmark = pytest.mark.stack
 
@@ -79,6 +79,21 @@ def test_nothing_of_a_retired_release_is_left(
     assert asked.state == "stop"
     assert places.there(settings.table_uri(one.old.release)), "the other one's stays"
     assert settings.archive(one.old.release).exists()
+
+
+def test_what_was_built_for_it_goes_when_nobody_else_needs_it(
+    settings: Settings, store: ControlStore, one: Pair, tree: Tree
+) -> None:
+    kept = settings.home / "comparisons" / tree.job
+    old, new = one.old.release.group, one.new.release.group
+    for name in (f"{old}-{new}", old, new):
+        (kept / name).mkdir(parents=True)
+    shared = environment_kept(settings, manifest.read(settings.archive(one.new.release)))
+    for side in (one.new, one.old):
+        side.die()
+    retire(settings, store, one.new.release, "ada")
+    assert [path.name for path in kept.iterdir()] == [old]
+    assert shared.is_dir(), "the other release's locks are the same"
 
 
 def test_retired_again_it_removes_what_is_left(settings: Settings, store: ControlStore, one: Pair) -> None:
