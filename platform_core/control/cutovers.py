@@ -174,6 +174,13 @@ def abort_late(store: ControlStore, cutover: int) -> Cutover:
         return rows.end(cursor, found, "aborted", f"after {given:.0f} s it still {waited}")
 
 
+def explain(store: ControlStore, cutover: int, why: str) -> Cutover:
+    """For whoever watches: what keeps it from going on."""
+    with store.transaction() as cursor:
+        found = rows.locked(cursor, cutover)
+        return rows.put_why(cursor, found, why) if found.open else found
+
+
 def _end_flipped(cursor: Cursor, moves: Sequence[Move], by: str) -> None:
     tables = [move.table for move in moves]
     cursor.execute(

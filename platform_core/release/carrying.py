@@ -49,8 +49,9 @@ def _carried(store: ControlStore, found: Cutover, standing: Standing) -> Cutover
     except (ServiceUnavailable, Superseded):
         raise
     except WeirError as error:
-        event(logger, "cutover not carried on", level=logging.WARNING, cutover=found.id, error=error)
-        return found
+        if found.why != error.what:  # rounds are quick: told once, not in each
+            event(logger, "cutover not carried on", level=logging.WARNING, cutover=found.id, error=error)
+        return cutovers.explain(store, found.id, error.what)
 
 
 def step(store: ControlStore, found: Cutover, standing: Standing) -> Cutover:
