@@ -12,7 +12,19 @@ import click
 import typer
 from typer.utils import get_params_from_function
 
-from platform_core.cli import changing, check, clients, completion, data, logs, platform, releasing, status, steering
+from platform_core.cli import (
+    changing,
+    check,
+    clients,
+    comparing,
+    completion,
+    data,
+    logs,
+    platform,
+    releasing,
+    status,
+    steering,
+)
 from platform_core.cli.asked import Asked
 from platform_core.cli.output import print_error, say
 from platform_core.errors import UsageError, WeirError
@@ -46,7 +58,7 @@ def options(
     context.obj = Asked(profile, home)
 
 
-for group in (platform, steering, releasing, changing, status, logs, data, clients, check, completion):
+for group in (platform, steering, releasing, comparing, changing, status, logs, data, clients, check, completion):
     group.add_to(app)
 
 

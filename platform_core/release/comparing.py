@@ -17,7 +17,7 @@ from platform_core.declare.expected import ROWS, expected
 from platform_core.errors import ServiceUnavailable, UsageError
 from platform_core.names import ReleaseId
 from platform_core.release.compare import Comparison, Explain, Side, Verdict, compare, verdict
-from platform_core.release.compare.columns import SchemaDifference
+from platform_core.release.compare.columns import KEY, SchemaDifference
 from platform_core.settings import Settings
 
 HOLD_SECONDS = 3600.0  # far longer than a comparison takes; whoever dies in one lets go all the same
@@ -140,7 +140,7 @@ def _held(store: ControlStore, pair: Pair, by: str) -> Generator[None]:
 def _with_keys(found: Comparison, left: Any, right: Any, expect: Mapping[str, str]) -> Comparison:
     """Another key makes other rows: that is expected where rows may come and go."""
     rows = expected(expect[ROWS], ROWS) if ROWS in expect else None
-    one = SchemaDifference("(key)", ", ".join(left), ", ".join(right), rows is not None and rows.what == "changes")
+    one = SchemaDifference(KEY, ", ".join(left), ", ".join(right), rows is not None and rows.what == "changes")
     return replace(found, schema=(*found.schema, one))
 
 

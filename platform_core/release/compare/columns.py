@@ -15,6 +15,7 @@ _TIMES = ("timestamp", "timestamp_ntz")
 _WHOLE = ("byte", "short", "integer", "long")
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 _DIGITS = 38
+KEY = "(key)"  # no column's name
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,8 @@ class SchemaDifference:
     expected: bool = False
 
     def __str__(self) -> str:
+        if self.column == KEY:
+            return f"the key was ({self.left}) and is ({self.right})"
         if self.left is None:
             return f"column {self.column} ({self.right}) is new"
         if self.right is None:
