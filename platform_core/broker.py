@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
@@ -74,18 +74,34 @@ class Broker:
         found, ends = self._offsets(partitions, OffsetSpec.for_timestamp(at_ms)), self.ends(partitions)
         return {t: {p: o if o >= 0 else ends[t][p] for p, o in parts.items()} for t, parts in found.items()}
 
+    def newest(self, partitions: Mapping[str, Iterable[int]]) -> int | None:
+        """The newest timestamp of any record, in milliseconds; None where there are no records."""
+        from confluent_kafka.admin._listoffsets import OffsetSpec
+
+        found = [one.timestamp for _, one in self._told(partitions, OffsetSpec.max_timestamp()) if one.offset >= 0]
+        return max(found, default=None)
+
     def _offsets(self, partitions: Mapping[str, Iterable[int]], spec: Any) -> Offsets:
+        found: Offsets = {}
+        for at, one in self._told(partitions, spec):
+            found.setdefault(at.topic, {})[at.partition] = one.offset
+        return found
+
+    def _told(self, partitions: Mapping[str, Iterable[int]], spec: Any) -> Iterator[tuple[Any, Any]]:
         from confluent_kafka import IsolationLevel, TopicPartition
 
         asked = {TopicPartition(t, p): spec for t, parts in partitions.items() for p in parts}
         if not asked:
-            return {}
+            return
         level, seconds = IsolationLevel.READ_COMMITTED, self._seconds
-        answers = self._ask(lambda: self._admin.list_offsets(asked, isolation_level=level, request_timeout=seconds))
-        found: Offsets = {}
+        deadline = time.monotonic() + seconds
+        while True:
+            answers = self._ask(lambda: self._admin.list_offsets(asked, isolation_level=level, request_timeout=seconds))
+            if not any(map(_leaderless, answers.values())) or time.monotonic() > deadline:
+                break
+            time.sleep(0.1)  # a topic made a moment ago is shown before its partitions are led
         for at, one in answers.items():
-            found.setdefault(at.topic, {})[at.partition] = self._result(one, f"tell an offset of {at.topic!r}").offset
-        return found
+            yield at, self._result(one, f"tell an offset of {at.topic!r}")
 
     def create(self, topics: Iterable[NewTopic]) -> None:
         """Returns when the broker shows them; one that somebody else made meanwhile is as good."""
@@ -171,6 +187,14 @@ class Broker:
             f"Kafka at {self._where} did not {doing}: {error.args[0].str()}.",
             remedy="See `weir status` and `weir logs kafka`, then run the command again.",
         )
+
+
+def _leaderless(answer: Future[Any]) -> bool:
+    from confluent_kafka import KafkaError
+
+    error: Any = answer.exception()
+    codes = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE)
+    return error is not None and error.args[0].code() in codes
 
 
 def _facts(described: Any, configured: dict[str, str]) -> TopicFacts:

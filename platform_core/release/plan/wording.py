@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
+from platform_core.release.compare.comparison import ColumnFigures, Example, Shown
 from platform_core.release.plan.changes import Change, Kind
 from platform_core.release.plan.plan import Plan, Touched
 from platform_core.release.plan.reading import Reading, TopicReading
+
+if TYPE_CHECKING:
+    from platform_core.release.plan.trial import Trial
 
 _MEANS = {
     Kind.NONE: "The live release runs this code already.",
@@ -78,6 +83,66 @@ def markdown(plan: Plan) -> str:
     if plan.touched is not None:
         lines += _bullets("**Touched by a cutover**", list(touches(plan.touched)))
     return "\n".join([*lines, *_bullets("**Know**", list(plan.notes))])
+
+
+def trial(found: Trial) -> Iterator[str]:
+    yield _over(found)
+    one = found.comparison
+    if one.same:
+        yield f"{one.rows_left:,} rows on either side, and none differs"
+        return
+    yield f"{one.rows_left:,} rows of {one.left}, {one.rows_right:,} of the {one.right}; {one.differing:,} differ"
+    yield from (f"{kind}: {count.found:,}" for kind, count in one.counts.items() if count.found)
+    yield from (str(difference) for difference in one.schema)
+    yield from (_column(column) for column in one.columns if column.changed)
+    if one.explained:
+        cut = ", ".join(f"{count:,} {label}" for label, count in one.explained.items())
+        yield f"of these {cut}: both sides lack the same records there, so those are not shown"
+
+
+def examples(found: Trial, *, public: bool = False) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """A line for each differing column of a key: what the live release has, and what the tree has.
+
+    `public`: without the values of personal columns.
+    """
+    shown = [one for one in found.comparison.examples if not one.because or one.because == "expected"]
+    key = found.comparison.key
+    hidden = set(found.personal) if public else set[str]()
+    rows = [line for one in shown for line in _lines(one, key, hidden)]
+    return (*(key or ("row",)), "column", found.comparison.left, found.comparison.right), rows
+
+
+def _lines(one: Example, key: Sequence[str], hidden: set[str]) -> Iterator[tuple[str, ...]]:
+    named = [_value(one.key, name, hidden) for name in key] or [_whole(one, hidden)]
+    if one.kind == "changed":
+        for column in one.changed:
+            yield *named, column, _value(one.left, column, hidden), _value(one.right, column, hidden)
+    else:
+        yield *named, "", *(("there", "") if one.kind == "only left" else ("", "there"))
+
+
+def _whole(one: Example, hidden: set[str]) -> str:
+    row = one.left or one.right or {}
+    return ", ".join(f"{name}={_value(row, name, hidden)}" for name in row)
+
+
+def _value(row: Shown | None, name: str, hidden: set[str]) -> str:
+    if name in hidden:
+        return "(personal)"
+    value = (row or {}).get(name)
+    return "null" if value is None else value
+
+
+def _column(one: ColumnFigures) -> str:
+    largest = "" if one.largest is None else f", by {one.largest:g} at most"
+    return f"column {one.name}: {one.changed:,} keys{largest}"
+
+
+def _over(found: Trial) -> str:
+    covers = found.range.covers.total_seconds() / 3600
+    cut = "; there are more, that is as many as it takes at once" if found.range.cut else ""
+    until = moment(found.range.until_ms)
+    return f"over {found.range.records:,} records, {duration(covers)} up to {until}{cut} ({found.seconds:.0f} s)"
 
 
 def size(count: int | None) -> str:

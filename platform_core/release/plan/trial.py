@@ -1,0 +1,178 @@
+"""`weir plan JOB --last 1h`: the live release's transform and the tree's over the same records, and what differs.
+
+Two processes at once, each with its own code and environment; neither touches a table, a topic or a checkpoint.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from platform_core.broker import Broker
+from platform_core.control.position import as_text
+from platform_core.control.releases import Release
+from platform_core.errors import BatchFailed
+from platform_core.release import archive
+from platform_core.release.compare import Comparison, Side, compare
+from platform_core.release.plan.recent import Recent, recent
+from platform_core.release.plan.tree import Tree
+from platform_core.release.starting import topics_of
+from platform_core.settings import ROOT, Settings
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+TREE = "working tree"
+CUT = "cut by the range's edges"
+MOST = 500_000  # records; what two processes on 2 cores read, compute and compare within a minute
+_BATCH = ROOT / "platform_core" / "release" / "plan" / "batch.py"
+_SECONDS = 900
+_ERROR = re.compile(r"[\w.]*(Error|Exception)\b.*:")
+
+
+@dataclass(frozen=True)
+class Trial:
+    range: Recent
+    comparison: Comparison
+    personal: tuple[str, ...]  # columns whose values are not for a pull request
+    seconds: float
+
+
+@dataclass(frozen=True)
+class _Program:
+    """What runs one side."""
+
+    name: str
+    python: str
+    environment: Mapping[str, str]
+
+
+def tried(settings: Settings, live: Release, tree: Tree, last: timedelta, most: int = MOST) -> Trial:
+    """1 choose the records, 2 run both, 3 compare; the folder in between is gone afterwards."""
+    began = time.monotonic()
+    declared = [live.manifest["declared"], tree.declared]
+    events, lookups = ([name for one in declared for name in topics_of(one, kind)] for kind in ("Stream", "Lookup"))
+    chosen = recent(Broker(settings), events, lookups, last, most)
+    with tempfile.TemporaryDirectory(prefix="weir-plan-") as folder:
+        found = _run(_programs(settings, live), live.id.job, chosen, Path(folder))
+        comparison = _compared(live, tree, found[0], Path(folder))
+    personal = tuple(tree.declared["output"]["personal"])
+    return Trial(chosen, comparison, personal, round(time.monotonic() - began, 1))
+
+
+def _programs(settings: Settings, live: Release) -> list[_Program]:
+    frozen = archive.verify(settings, live.id, live.revision)
+    python = archive.python_for(settings, frozen)
+    old = archive.environment_for(settings, archive.code_of(settings, frozen), python)
+    new = archive.environment_for(settings, settings.root, Path(sys.executable))
+    return [_Program(live.title, str(python), old), _Program(TREE, sys.executable, new)]
+
+
+def _run(programs: Sequence[_Program], job: str, chosen: Recent, folder: Path) -> list[dict[str, Any]]:
+    """What each told last, in their order."""
+    with _begun(programs, job, chosen, folder) as children:
+        deadline = time.monotonic() + _SECONDS
+        return [_told(one, child, folder, deadline) for one, child in zip(programs, children, strict=True)]
+
+
+@contextmanager
+def _begun(
+    programs: Sequence[_Program], job: str, chosen: Recent, folder: Path
+) -> Iterator[list[subprocess.Popen[str]]]:
+    """Both at once; none is left, whatever happens: each is a session of its own, its Java with it."""
+    children: list[subprocess.Popen[str]] = []
+    try:
+        for one in programs:
+            children.append(_begin(one, job, chosen, _place(folder, one)))
+        yield children
+    finally:
+        for child in children:
+            if child.poll() is None:
+                with suppress(ProcessLookupError):
+                    os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+
+
+def _begin(program: _Program, job: str, chosen: Recent, place: Path) -> subprocess.Popen[str]:
+    place.mkdir()
+    asked = {"job": job, "start": as_text(chosen.start), "end": as_text(chosen.end), "out": str(place)}
+    (place / "asked.json").write_text(json.dumps(asked))
+    command = [program.python, "-P", str(_BATCH), str(place / "asked.json")]  # -P: nothing beside the file is imported
+    with (place / "log").open("w") as log:
+        return subprocess.Popen(
+            command,
+            env=dict(program.environment),
+            cwd=place,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+            start_new_session=True,
+        )
+
+
+def _told(program: _Program, child: subprocess.Popen[str], folder: Path, deadline: float) -> dict[str, Any]:
+    try:
+        out, _ = child.communicate(timeout=max(0.0, deadline - time.monotonic()))
+    except subprocess.TimeoutExpired as error:
+        raise BatchFailed(
+            f"The batch of {program.name} has not ended after {_SECONDS} s.", remedy="Run it over less with --last 10m."
+        ) from error
+    if child.returncode != 0:
+        raise BatchFailed(
+            f"The batch of {program.name} failed: {_cause(_place(folder, program) / 'log')}",
+            remedy="Correct the job; `weir check` compares its columns.",
+        )
+    return json.loads(out.splitlines()[-1])
+
+
+def _place(folder: Path, program: _Program) -> Path:
+    return folder / ("new" if program.name == TREE else "old")
+
+
+def _cause(log: Path) -> str:
+    """The line that names the newest error: Spark's messages go on below it, for pages."""
+    lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    named = [line for line in lines if _ERROR.match(line)]
+    return (named or lines or ["it said nothing"])[-1].strip()[:300]
+
+
+def _compared(live: Release, tree: Tree, times: Mapping[str, Any], folder: Path) -> Comparison:
+    old, new = live.manifest["declared"]["output"], tree.declared["output"]
+    left, right = (Side(name, str(folder / place / "rows"), 0) for name, place in ((live.title, "old"), (TREE, "new")))
+    return compare(
+        left,
+        right,
+        new["key"] if new["key"] == old["key"] else (),
+        folder=folder / "compared",
+        expect=tree.declared.get("expect", {}),
+        explain=lambda rows: {CUT: outside(rows, times["oldest_ms"], times["newest_ms"])},
+    )
+
+
+def outside(rows: pa.Table, oldest_ms: int | None, newest_ms: int | None) -> list[int]:
+    """The numbers of rows that reach beyond the records read, by any of their times: a window that the range cuts."""
+    import pyarrow as pa
+
+    if oldest_ms is None or newest_ms is None:
+        return []
+    found: set[int] = set()
+    for field in rows.schema:
+        if pa.types.is_timestamp(field.type):
+            at = rows[field.name].cast(pa.timestamp("us")).cast(pa.int64()).to_pylist()
+            beyond = [one is not None and not oldest_ms * 1000 <= one <= newest_ms * 1000 + 999 for one in at]
+            numbers = rows["number"].to_pylist()
+            found |= {number for number, cut in zip(numbers, beyond, strict=True) if cut}
+    return sorted(found)
