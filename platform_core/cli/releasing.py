@@ -11,9 +11,12 @@ from platform_core.cli.output import AsJson, print_json, say, text_table
 from platform_core.errors import UsageError
 
 if TYPE_CHECKING:
+    from datetime import timedelta
+
     from platform_core.control.releases import Release
     from platform_core.control.store import ControlStore
     from platform_core.release.plan.plan import Plan
+    from platform_core.release.plan.trial import Trial
     from platform_core.settings import Settings
 
 _PANEL = "Releases"
@@ -29,27 +32,37 @@ def add_to(app: typer.Typer) -> None:
 def plan(
     context: typer.Context,
     job: Job,
+    last: Annotated[
+        str | None, typer.Option(help="Also run both transforms over the records of so long, as in 1h, and compare.")
+    ] = None,
+    most: Annotated[int, typer.Option(help="The most records that --last takes; the newest.", min=1)] = 500_000,
     as_markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown, for a pull request.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Compare the working tree with the live release: nothing to do, a revision, or a replay; and what that costs.
 
-    Changes nothing. Exit codes, for a pull request's check: 0 no change, 10 a revision, 11 must replay.
+    Changes nothing. Exit codes, for a pull request's check: 0 no change, 10 a revision, 11 must replay. With --last
+    the differing rows are shown by key and column; in Markdown without the values of personal columns.
 
     [bold]Examples[/bold]
 
       weir plan stock_stats
 
-      weir plan stock_stats --markdown > comment.md
+      weir plan stock_stats --last 1h
+
+      weir plan stock_stats --last 10m --markdown > comment.md
     """
     from platform_core.release.plan.plan import plan_of
+    from platform_core.release.plan.recent import length
 
     settings = settings_of(context)
     _refuse_unknown(job, settings)
     store = store_of(settings)
     store.migrate()
+    span = None if last is None else length(last)
     found = plan_of(job, settings, store)
-    _show(found, as_markdown=as_markdown, as_json=as_json)
+    tried = None if span is None else _tried(found, settings, store, span, most)
+    _show(found, tried, as_markdown=as_markdown, as_json=as_json)
     raise typer.Exit(_code(found))
 
 
@@ -122,22 +135,56 @@ def _tell_made(made: Release, said: str, as_json: bool) -> None:
         print(said)
 
 
-def _show(found: Plan, *, as_markdown: bool, as_json: bool) -> None:
+def _tried(found: Plan, settings: Settings, store: ControlStore, last: timedelta, most: int) -> Trial | None:
+    """None where the live release runs the same code: nothing could differ."""
+    from platform_core.release.plan.changes import Kind
+    from platform_core.release.plan.plan import live_of
+    from platform_core.release.plan.tree import tree_of
+    from platform_core.release.plan.trial import tried
+
+    live = live_of(store, found.job)
+    if live is None:
+        raise UsageError(
+            f"Job {found.job!r} has no live release to compare with.", remedy=f"`weir start {found.job}` makes one."
+        )
+    if found.kind is Kind.NONE:
+        return None
+    say(f"running {live.title} and the working tree over the same records ...")
+    return tried(settings, live, tree_of(settings, found.job), last, most)
+
+
+def _show(found: Plan, tried: Trial | None, *, as_markdown: bool, as_json: bool) -> None:
     from platform_core.release.plan import wording
 
     if as_json:
-        print_json(_plain(found))
-    elif as_markdown:
-        print(wording.markdown(found))
-    else:
-        table = text_table(wording.TOPICS, wording.topic_rows(found.reading)) if found.reading else ""
-        print(wording.text(found, table))
+        print_json({**_plain(found), **({} if tried is None else {"last": _plain_trial(tried)})})
+        return
+    if as_markdown:
+        print("\n".join([wording.markdown(found), *(wording.markdown_trial(tried) if tried else [])]))
+        return
+    table = text_table(wording.TOPICS, wording.topic_rows(found.reading)) if found.reading else ""
+    print(wording.text(found, table))
+    if tried is not None:
+        names, rows = wording.examples(tried)
+        print(wording.text_trial(tried, text_table(names, rows) if rows else ""))
+
+
+def _plain_trial(tried: Trial) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return {
+        **asdict(tried.range),
+        "seconds": tried.seconds,
+        "same": tried.comparison.same,
+        "comparison": tried.comparison.figures(),
+        "examples": [asdict(one) for one in tried.comparison.examples],
+    }
 
 
 def _plain(found: Plan) -> dict[str, Any]:
     from dataclasses import asdict
 
-    plain = {**asdict(found), "kind": found.kind.value, "exit": _code(found)}
+    plain: dict[str, Any] = {**asdict(found), "kind": found.kind.value, "exit": _code(found)}
     plain["changes"] = [{**asdict(one), "kind": one.kind.value} for one in found.changes]
     if found.reading is not None:
         plain["reading"] |= {"records": found.reading.records, "bytes": found.reading.bytes}

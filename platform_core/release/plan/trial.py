@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -90,7 +90,7 @@ def _run(programs: Sequence[_Program], job: str, chosen: Recent, folder: Path) -
 @contextmanager
 def _begun(
     programs: Sequence[_Program], job: str, chosen: Recent, folder: Path
-) -> Iterator[list[subprocess.Popen[str]]]:
+) -> Generator[list[subprocess.Popen[str]]]:
     """Both at once; none is left, whatever happens: each is a session of its own, its Java with it."""
     children: list[subprocess.Popen[str]] = []
     try:

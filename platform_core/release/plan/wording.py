@@ -112,6 +112,17 @@ def examples(found: Trial, *, public: bool = False) -> tuple[tuple[str, ...], li
     return (*(key or ("row",)), "column", found.comparison.left, found.comparison.right), rows
 
 
+def text_trial(found: Trial, table: str) -> str:
+    lines = [*trial(found), *(["", *table.splitlines()] if table else [])]
+    return "\n".join(_section("both transforms as batches:", lines))
+
+
+def markdown_trial(found: Trial) -> list[str]:
+    names, rows = examples(found, public=True)
+    grid = ["", *_grid(names, rows)] if rows else []
+    return [*_bullets("**Both transforms as batches**", list(trial(found))), *grid]
+
+
 def _lines(one: Example, key: Sequence[str], hidden: set[str]) -> Iterator[tuple[str, ...]]:
     named = [_value(one.key, name, hidden) for name in key] or [_whole(one, hidden)]
     if one.kind == "changed":
