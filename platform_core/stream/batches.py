@@ -89,7 +89,7 @@ class Batches:
     sinks: Sinks
     duck: duckdb.DuckDBPyConnection
     metrics: Callable[[], dict[str, dict[str, Any]]]
-    begin: Callable[[], None]
+    begin: Callable[[int], None]
     may_write: Callable[[], None]
     recount: Callable[[Position, int], int]
     dropped: Callable[[], Dropped] = Dropped
@@ -102,7 +102,7 @@ class Batches:
 
     def run(self, frame: DataFrame, batch: int) -> None:
         """1 compute, 2 refuse, 3 set rejects aside, 4 look up, 5 commit the table, 6 publish, 7 tell."""
-        self.begin()
+        self.begin(batch)
         rows = frame.toArrow()  # also when the batch is a repeat: it lets the state stores commit
         measures = measured(self.job, self.metrics())
         self.limit.check(self.release, measures.records, measures.rejects)

@@ -85,6 +85,10 @@ class Checkpoint:
         unfinished.write_text(text)
         unfinished.replace(folder / str(batch))
 
+    def remove_entry(self, batch: int) -> None:
+        (self.path / "offsets" / str(batch)).unlink()
+        (self.path / "offsets" / f".{batch}.crc").unlink(missing_ok=True)
+
     def position(self, release: str, batch: int, newest_ms: int = 0) -> Position:
         """The position that a batch ends at, as the offset log has it before the batch runs."""
         entry = self.entry(batch)

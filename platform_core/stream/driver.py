@@ -24,6 +24,7 @@ from platform_core.declare.discover import load_job
 from platform_core.errors import LeaseHeld, Permanent, PositionError, Retryable, ServiceUnavailable, WeirError
 from platform_core.names import ReleaseId
 from platform_core.settings import Settings
+from platform_core.stream.course import Course
 from platform_core.stream.guard import Guard
 from platform_core.stream.workshop import Workshop
 from platform_core.telemetry import event
@@ -59,10 +60,9 @@ class Driver:
         workshop = Workshop(self._settings, self._store, self._job, self._release, guard)
         try:
             workshop.open()
-            query = workshop.start()
             self._say(guard, "running", reason="")
-            event(logger, "running", release=self._release)
-            query.watch(lambda: guard.stopping or guard.lost is not None)
+            event(logger, "running", release=self._release, state=guard.role)
+            Course(self._settings, self._store, self._release, guard, workshop).run()
         except Retryable as error:
             if (lost := guard.asked_now()) is not None:  # what looks worth another try was another owner's doing
                 raise lost from error

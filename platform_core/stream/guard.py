@@ -1,6 +1,7 @@
-"""Whether a driver may go on: its lease, what is wanted of it, and the signal to stop.
+"""Whether a driver may go on: its lease, what is wanted of it, what its release is, and the signal to stop.
 
-One thread renews the lease and reads what is wanted; the batch asks `gate()` before it begins and before it writes.
+One thread renews the lease, reads the store, and tells a cutover when the release stands still; the batch asks before
+it begins and before it writes.
 """
 
 from __future__ import annotations
@@ -10,16 +11,20 @@ import signal
 import threading
 from collections.abc import Callable
 
-from platform_core.control import leases, wanted
+from platform_core.control import cutovers, leases, releases, wanted
+from platform_core.control.cutovers import Cutover
 from platform_core.control.leases import Lease
+from platform_core.control.position import Position
 from platform_core.control.store import ControlStore
-from platform_core.errors import Retryable, Superseded
+from platform_core.errors import Retryable, Superseded, WeirError
 from platform_core.names import ReleaseId
 from platform_core.settings import Settings
+from platform_core.stream.gate import Gate
 from platform_core.telemetry import event
 
 logger = logging.getLogger(__name__)
 _MARGIN = 2.0  # seconds of lease that a write must have ahead of it
+_CUTOVER = "cutover"
 
 
 class StopRequested(Exception):
@@ -36,8 +41,13 @@ class Guard:
         self._lease = lease
         self._lost: Superseded | None = None
         self._stop = threading.Event()
+        self._recalled = threading.Event()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._keep, name="lease", daemon=True)
+        self.gate = Gate()
+        self.standing: Position | None = None  # the newest position that is committed and recorded
+        self.role: releases.State = "frozen"
+        self.cutover: Cutover | None = None
 
     @property
     def lease(self) -> Lease:
@@ -53,10 +63,17 @@ class Guard:
         return self._stop.is_set()
 
     @property
+    def ending(self) -> bool:
+        """Whether the driver shall end, as asked or because its lease is another's."""
+        return self.stopping or self._lost is not None
+
+    @property
     def lost(self) -> Superseded | None:
         return self._lost
 
     def start(self) -> None:
+        """Knows what the release is before its first batch: a cutover may wait for it."""
+        self._attend()
         self._thread.start()
 
     def stop(self) -> None:
@@ -66,18 +83,26 @@ class Guard:
     def end(self) -> None:
         """After the last batch: gives the lease up, so that the next driver need not wait."""
         self._ended.set()
-        self._thread.join(timeout=10)
+        if self._thread.is_alive():
+            self._thread.join(timeout=10)
         if self._lost is None:
             try:
                 leases.release(self._store, self._lease)
             except Retryable as error:
                 event(logger, "lease not given up", level=logging.WARNING, error=error)
 
-    def begin(self) -> None:
-        """Returns when a batch may begin; raises StopRequested once the end was asked for."""
-        if self._stop.is_set():
-            raise StopRequested
+    def begin(self, batch: int) -> None:
+        """Returns when the batch may begin; raises StopRequested once the query's end was asked for."""
+        self.gate.enter(batch, self._may_wait)
         self.write()
+
+    def recall(self, yes: bool = True) -> None:
+        """Lets no further batch of the present query begin, also none that waits at the gate."""
+        self._recalled.set() if yes else self._recalled.clear()
+
+    def committed(self, position: Position) -> None:
+        self.standing = position
+        self.gate.leave(position.batch)
 
     def write(self) -> None:
         """Returns when a write may begin: waits while the lease cannot be renewed, raises once it is another's."""
@@ -101,13 +126,24 @@ class Guard:
             self._try(self._renew)
         return self._lost
 
+    def wait(self, seconds: float) -> bool:
+        """Whether the end was asked for meanwhile."""
+        return self._stop.wait(seconds) or self._lost is not None
+
+    def _may_wait(self) -> None:
+        if self._stop.is_set() or self._recalled.is_set():
+            raise StopRequested
+        if self._lost is not None:
+            raise self._lost
+
     def _keep(self) -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})  # the main thread's to take, see stream/session.py
         pause = max(self._seconds / 5, 0.2)
-        while not self._ended.wait(timeout=min(pause, 1.0)):
+        while not self._ended.wait(timeout=0.1 if self.cutover else min(pause, 1.0)):
             if self._lost is not None:
                 return
             self._try(self._look)
+            self._try(self._attend)
             if self._lease.valid_for() < self._seconds - pause:
                 self._try(self._renew)
 
@@ -129,8 +165,29 @@ class Guard:
             event(logger, "stop wanted", release=self._release, wanted=asked.state, generation=asked.generation)
             self._stop.set()
 
+    def _attend(self) -> None:
+        """A live release that a cutover names stands still until the store says that it goes on, or is another's."""
+        found = cutovers.of_release(self._store, self._release)
+        role = releases.get(self._store, self._release).state  # after the cutover: once that has ended it is decided
+        if found is not None and found.holds(self._release):
+            if self.gate.bar(_CUTOVER):
+                self._tell_held(found)
+        elif role == "live":
+            self.gate.lift(_CUTOVER)
+        self.role, self.cutover = role, found
+
+    def _tell_held(self, found: Cutover) -> None:
+        move = found.move_of(self._release)
+        told = move is not None and (move.held, move.held_epoch) == (self.standing, self._lease.epoch)
+        if told or self.standing is None:
+            return
+        event(logger, "stands still", release=self._release, cutover=found.id, batch=self.standing.batch)
+        cutovers.tell_held(self._store, self._lease, found.id, self.standing)
+
     def _try(self, call: Callable[[], None]) -> None:
         try:
             call()
         except Retryable as error:
             event(logger, "control store away", level=logging.WARNING, error=error)
+        except WeirError as error:
+            event(logger, "refused by the control store", level=logging.WARNING, error=error)

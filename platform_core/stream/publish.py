@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import duckdb
@@ -31,6 +31,7 @@ class Marker:
     batch: int
     checkpoint: str
     epoch: int
+    handover: int = 0  # the cutover whose difference was written last
 
 
 def encoded(rows: pa.Table, publish: Publish, duck: duckdb.DuckDBPyConnection) -> list[Message]:
@@ -87,18 +88,32 @@ class TransactionalPublisher:
             }
         )
         self._call(self._producer.init_transactions, _PATIENCE)  # fences, and ends what a dead owner left open
-        self._done: int | None = None
+        self._done: Marker | None = None
 
     def publish(self, messages: Iterable[Message], batch: int, end: Offsets) -> int:
         """Writes the batch unless it is published already; returns how many records."""
         try:
-            if self._done is None:
-                self._done = self._published(end)
-            return 0 if self._done >= batch else self._transaction(messages, batch, end)
+            done = self._known(end)
+            return 0 if done.batch >= batch else self._transaction(messages, replace(done, batch=batch), end)
         except KafkaException as error:
             raise self._translated(error) from error
 
-    def _transaction(self, messages: Iterable[Message], batch: int, end: Offsets) -> int:
+    def hand_over(self, messages: Iterable[Message], cutover: int, batch: int, end: Offsets) -> int:
+        """Writes what makes the topic this release's, once a cutover, before anything of a later batch."""
+        try:
+            done = self._known(end)
+            if done.handover >= cutover:
+                return 0
+            return self._transaction(messages, replace(done, batch=max(done.batch, batch), handover=cutover), end)
+        except KafkaException as error:
+            raise self._translated(error) from error
+
+    def _known(self, end: Offsets) -> Marker:
+        if self._done is None:
+            self._done = self._published(end)
+        return self._done
+
+    def _transaction(self, messages: Iterable[Message], now: Marker, end: Offsets) -> int:
         self._producer.begin_transaction()
         count = 0
         for key, value in messages:
@@ -106,11 +121,11 @@ class TransactionalPublisher:
             count += 1
         # everything out before the offsets: else the coordinator answers CONCURRENT_TRANSACTIONS, 97 ms instead of 7
         self._producer.flush(_PATIENCE)
-        marker = json.dumps({"batch": batch, "checkpoint": self._checkpoint, "epoch": self._epoch})
+        marker = json.dumps(asdict(now))
         offsets = [TopicPartition(t, p, o, marker) for t, parts in end.items() for p, o in parts.items()]
         self._producer.send_offsets_to_transaction(offsets, self._consumer.consumer_group_metadata(), _PATIENCE)
         self._producer.commit_transaction(_PATIENCE)
-        self._done = batch
+        self._done = now
         return count
 
     def _produce(self, key: bytes | None, value: bytes | None) -> None:
@@ -121,16 +136,17 @@ class TransactionalPublisher:
             except BufferError:
                 self._producer.poll(0.05)
 
-    def _published(self, end: Offsets) -> int:
+    def _published(self, end: Offsets) -> Marker:
         marker = newest_marker(self._consumer, end)
+        nothing = Marker(-1, self._checkpoint, self._epoch)
         if marker is None:
-            return -1
+            return nothing
         if marker.epoch > self._epoch:
             raise Superseded(
                 f"Group {self._group}: epoch {marker.epoch} has published batch {marker.batch}, ours is {self._epoch}.",
                 remedy="A newer driver runs this release; nothing is to be done here.",
             )
-        return marker.batch if marker.checkpoint == self._checkpoint else -1
+        return replace(marker, epoch=self._epoch) if marker.checkpoint == self._checkpoint else nothing
 
     def _translated(self, error: KafkaException) -> Exception:
         cause: KafkaError = error.args[0]
@@ -167,7 +183,7 @@ def newest_marker(consumer: Consumer, positions: Offsets) -> Marker | None:
 def _marker(metadata: str) -> Marker | None:
     try:
         raw = json.loads(metadata)
-        return Marker(raw["batch"], raw["checkpoint"], raw["epoch"])
+        return Marker(raw["batch"], raw["checkpoint"], raw["epoch"], raw.get("handover", 0))
     except (ValueError, KeyError, TypeError):
         return None  # somebody else's: an operator may have set the group's offsets by hand
 

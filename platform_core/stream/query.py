@@ -37,6 +37,10 @@ class ReleaseQuery:
             raise BatchFailed("The query did not start.", remedy="See the driver's log.")
         return assert_started
 
+    @property
+    def active(self) -> bool:
+        return self.query.isActive
+
     def start(self, **trigger: Any) -> None:
         writer = self._rows.writeStream.queryName(self._job.name).outputMode(self._job.output_mode)
         writer = writer.option("checkpointLocation", str(self._checkpoint)).foreachBatch(self._guarded)
@@ -44,6 +48,11 @@ class ReleaseQuery:
             self._query = writer.trigger(**(trigger or {"processingTime": pace(self._job)})).start()
         finally:
             self._started.set()
+
+    def until(self, condition: Callable[[], bool]) -> None:
+        """Returns when the condition holds, or the query has ended."""
+        while self.query.isActive and not condition():
+            time.sleep(0.02)
 
     def watch(self, stopping: Callable[[], bool], patience: float = 120.0) -> None:
         """Returns when the query has ended as asked; raises what ended it otherwise.

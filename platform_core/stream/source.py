@@ -43,8 +43,17 @@ class KafkaStream:
     Lookups are read without a bound: reading them ahead is harmless, as they are joined by time.
     """
 
-    def __init__(self, spark: SparkSession, settings: Settings, job: StreamingJob, release: ReleaseId) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        settings: Settings,
+        job: StreamingJob,
+        release: ReleaseId,
+        begins: Offsets | None = None,
+    ) -> None:
+        """`begins` is where the first batch begins; None: at the earliest that the broker has."""
         self._spark, self._settings, self._job, self._release = spark, settings, job, release
+        self._begins = begins
 
     def events(self) -> DataFrame:
         return self._read(event_topics(self._job), str(self._settings.batches.max_records))
@@ -56,9 +65,14 @@ class KafkaStream:
     def _read(self, topics: Iterable[Topic], most: str | None) -> DataFrame:
         reader = self._spark.readStream.format("kafka").options(**connection(self._settings))
         reader = reader.option("subscribe", ",".join(topic.name for topic in topics))
-        reader = reader.option("groupIdPrefix", self._release.group).option("startingOffsets", "earliest")
+        reader = reader.option("groupIdPrefix", self._release.group).option("startingOffsets", self._first(topics))
         reader = reader.option("kafka.fetch.max.wait.ms", "20")
         return (reader.option("maxOffsetsPerTrigger", most) if most else reader).load()
+
+    def _first(self, topics: Iterable[Topic]) -> str:
+        if self._begins is None:
+            return "earliest"
+        return json.dumps(as_text({topic.name: self._begins[topic.name] for topic in topics}))
 
 
 def records_in(spark: SparkSession, settings: Settings, start: Offsets, end: Offsets) -> DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from platform_core.broker import Broker
-from platform_core.control.position import Position
+from platform_core.control import releases
+from platform_core.control.position import Offsets, Position
 from platform_core.control.store import ControlStore
 from platform_core.declare import StreamingJob
 from platform_core.names import ReleaseId
@@ -18,50 +20,100 @@ from platform_core.stream.batches import Batches, Outcome, Sinks, Writer
 from platform_core.stream.checkpoint import Checkpoint, prove
 from platform_core.stream.fetch import KafkaFetcher
 from platform_core.stream.guard import Guard
+from platform_core.stream.handover import Version, difference, is_keyed
+from platform_core.stream.intake import job_delay
 from platform_core.stream.lookups import LookupTable, Waiting
 from platform_core.stream.measures import behind, dropped_by, observed_by
+from platform_core.stream.outlet import Outlet, Role
 from platform_core.stream.plan import streamed
-from platform_core.stream.publish import Mirror, TransactionalPublisher
+from platform_core.stream.publish import TransactionalPublisher
 from platform_core.stream.query import ReleaseQuery
 from platform_core.stream.rejects import Rejects
 from platform_core.stream.reports import Ends, Reports
 from platform_core.stream.session import session
 from platform_core.stream.source import KafkaStream, event_topics, records_in
+from platform_core.stream.steps import Steps
 from platform_core.tables.delta import Output
 from platform_core.tables.maintenance import Upkeep
 from platform_core.tables.schema import table_schema
+from platform_core.telemetry import event
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+logger = logging.getLogger(__name__)
 
 
 class Workshop:
     def __init__(
         self, settings: Settings, store: ControlStore, job: StreamingJob, release: ReleaseId, guard: Guard
     ) -> None:
-        self._settings, self._store, self._job, self._release, self._guard = settings, store, job, release, guard
+        self._settings, self._store, self.job, self._release, self._guard = settings, store, job, release, guard
         self.checkpoint = Checkpoint(settings.checkpoint(release))
+        self.steps = Steps(self.checkpoint)
         self._output = output_of(settings, job, release)
         self._held = ExitStack()
+        self._outlet = Outlet(settings, job, release, guard, self.checkpoint)
 
     def open(self) -> None:
         """Proves where the release is, then makes all that its queries share."""
         committed = self._output.position()
         prove(self.checkpoint, self._output.applied(), committed, self._output.uri)
+        self._found_planned = self.checkpoint.planned
+        if self.steps.unfinished:
+            self._guard.gate.owe(self._found_planned)
+        self._guard.standing = committed
         self.spark = session(self._settings, str(self._release))
         self._held.callback(self.spark.stop)
         duck = duckdb.connect(config={"threads": "2"})
         self._held.callback(duck.close)
         self._batches = self._made_batches(self.spark, duck, committed)
+        self._held.callback(self._outlet.close)
 
     def start(self, **trigger: Any) -> ReleaseQuery:
         """A query from where the checkpoint is; with the release's own pace when no trigger is named."""
-        source = KafkaStream(self.spark, self._settings, self._job, self._release)
-        query = ReleaseQuery(self._job, streamed(self._job, source), self.checkpoint.path, self._batches.run)
+        release = releases.get(self._store, self._release)
+        begins = release.replay_from.offsets if release.replay_from else None
+        source = KafkaStream(self.spark, self._settings, self.job, self._release, begins)
+        query = ReleaseQuery(self.job, streamed(self.job, source), self.checkpoint.path, self._batches.run)
         self._batches.metrics = lambda: observed_by(query.query)
         self._batches.dropped = lambda: dropped_by(query.query)
+        self._guard.recall(False)
         query.start(**trigger)
         return query
+
+    def plan_first(self, target: Offsets) -> None:
+        """The first batch, ending at `target`: Spark plans it, with its own settings and sources, and may not begin."""
+        self._guard.gate.bar("planning")
+        query = self.start(once=True)
+        try:
+            query.until(lambda: self.checkpoint.planned >= 0)
+        finally:
+            self._guard.recall()
+            query.watch(lambda: True)
+            self._guard.gate.lift("planning")
+        self.steps.plan_first(target)
+
+    def withdraw(self) -> None:
+        """After a query: what it had planned and was not let begin shall not run later in place of something else."""
+        self.steps.withdraw(max(self._guard.gate.begun, self._found_planned))
+
+    def publish_as(self, role: Role) -> None:
+        """`live`: to the topic itself, from now on alone; `aside`: to one of the release's own; `silent`: to none."""
+        self._batches.sinks.publisher, self._batches.sinks.mirror = self._outlet.to(role)
+
+    def hand_over(self, cutover: int, at: Position, old: Version, version: int) -> None:
+        """Writes to a keyed topic what differs between the old release's table and this one's, where both stood."""
+        publisher, publish = self._batches.sinks.publisher, self.job.publish
+        if publish is None or not isinstance(publisher, TransactionalPublisher) or not is_keyed(self.job):
+            return
+        new = Version(self._output.uri, version)
+        count = publisher.hand_over(difference(self.job, publish, old, new), cutover, at.batch, at.offsets)
+        event(logger, "topic handed over", release=self._release, topic=publish.topic.name, records=count)
+
+    @property
+    def clocked(self) -> bool:
+        return job_delay(self.job) is not None
 
     def close(self) -> None:
         self._held.close()
@@ -75,10 +127,11 @@ class Workshop:
 
         def after(outcome: Outcome) -> None:
             reports.tell(outcome)
+            self._guard.committed(outcome.position)
             upkeep.after_batch()
 
         return Batches(
-            job=self._job,
+            job=self.job,
             release=str(self._release),
             positions=self.checkpoint,
             sinks=self._sinks(duck),
@@ -95,42 +148,23 @@ class Workshop:
         uri, release = self._settings.table_uri(self._release), str(self._release)
         sinks = Sinks(
             output=self._output,
-            rejects=Rejects(self._settings.rejects_uri(self._job.name), release, KafkaFetcher(self._settings)),
+            rejects=Rejects(self._settings.rejects_uri(self.job.name), release, KafkaFetcher(self._settings)),
             lookups={
                 name: LookupTable(name, part, f"{uri}_lookup_{name}", release, duck)
-                for name, part in self._job.lookups.items()
+                for name, part in self.job.lookups.items()
             },
         )
-        if self._job.lookups:
-            sinks.waiting = Waiting(self.checkpoint.path / "waiting", self._job.output, self._job.lookups)
-        if self._job.publish is None:
-            mirror = Mirror(self._settings, self._release.group)
-            self._held.callback(mirror.close)
-            sinks.mirror = mirror.show
-        else:
-            sinks.publisher = self._publisher(self._job.publish.topic.name)
+        if self.job.lookups:
+            sinks.waiting = Waiting(self.checkpoint.path / "waiting", self.job.output, self.job.lookups)
+        sinks.publisher, sinks.mirror = self._outlet.to("silent")
         return sinks
-
-    def _publisher(self, topic: str) -> TransactionalPublisher:
-        """The transactional id belongs to the job, not the release: whoever is live fences whoever was."""
-        self._guard.write()  # a driver that woke up without its lease must not fence its successor
-        publisher = TransactionalPublisher(
-            self._settings,
-            topic,
-            self._job.name,
-            self._release.group,
-            self.checkpoint.identity(),
-            self._guard.lease.epoch,
-        )
-        self._held.callback(publisher.close)
-        return publisher
 
     def _recount(self, spark: SparkSession) -> Callable[[Position, int], int]:
         """How many events of a batch are behind a watermark, by reading it again: only for a stream that catches up."""
 
         def count(position: Position, before_ms: int) -> int:
-            events = {topic.name: position.offsets[topic.name] for topic in event_topics(self._job)}
-            return behind(records_in(spark, self._settings, position.start, events), self._job, before_ms)
+            events = {topic.name: position.offsets[topic.name] for topic in event_topics(self.job)}
+            return behind(records_in(spark, self._settings, position.start, events), self.job, before_ms)
 
         return count
 

@@ -165,7 +165,7 @@ class Stage:
             sinks=sinks,
             duck=duck,
             metrics=dict,
-            begin=lambda: None,
+            begin=lambda _: None,
             may_write=lambda: self._crashes.reach(Crash.BEFORE_WRITES),
             recount=self._recount,
             report=self._keep,

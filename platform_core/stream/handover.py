@@ -1,0 +1,63 @@
+"""What a keyed output topic lacks when another release takes it over: the rows that differ there, and tombstones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import duckdb
+import pyarrow as pa
+from deltalake import DeltaTable
+
+from platform_core.declare import Json, Publish, StreamingJob, Table
+from platform_core.stream.publish import Message, encoded
+
+
+@dataclass(frozen=True)
+class Version:
+    """A release's table at one position."""
+
+    uri: str
+    number: int
+
+    def rows(self, table: Table) -> pa.Table:
+        """The columns that it has of those declared: an older release may lack some."""
+        found = DeltaTable(self.uri, version=self.number).to_pyarrow_dataset()
+        return found.to_table(columns=[column.name for column in table.columns if column.name in found.schema.names])
+
+
+def is_keyed(job: StreamingJob) -> bool:
+    """Whether a record of the topic replaces the one before it of the same key, as a row of the table does."""
+    if job.publish is None or not job.output.keyed:
+        return False
+    key = job.publish.key
+    return set(key.columns if isinstance(key, Json) else (key.column,)) == set(job.output.key)
+
+
+def difference(job: StreamingJob, publish: Publish, old: Version, new: Version) -> list[Message]:
+    """The records that turn a topic with `old`'s results into one with `new`'s."""
+    before, after = old.rows(job.output), new.rows(job.output)
+    with duckdb.connect(config={"threads": "2"}) as duck:
+        duck.register("before_", before)
+        duck.register("after_", after)
+        changed = encoded(_changed(duck, before, after), publish, duck)
+        return changed + [(key, None) for key, _ in encoded(_gone(duck, job, before, after), publish, duck)]
+
+
+def _changed(duck: duckdb.DuckDBPyConnection, before: pa.Table, after: pa.Table) -> pa.Table:
+    if before.schema.names != after.schema.names:  # every record has another shape now
+        return after
+    return duck.sql("SELECT * FROM after_ EXCEPT SELECT * FROM before_").to_arrow_table().cast(after.schema)
+
+
+def _gone(duck: duckdb.DuckDBPyConnection, job: StreamingJob, before: pa.Table, after: pa.Table) -> pa.Table:
+    """As rows of the new shape: only their keys are written."""
+    if not set(job.output.key) <= set(before.schema.names):
+        return after.slice(0, 0)
+    key = ", ".join(f'"{name}"' for name in job.output.key)
+    there = duck.sql(f"SELECT DISTINCT {key} FROM (SELECT * FROM before_ ANTI JOIN after_ USING ({key}))")
+    keys = there.to_arrow_table()
+    filled = [
+        keys[field.name].cast(field.type) if field.name in job.output.key else pa.nulls(keys.num_rows, field.type)
+        for field in after.schema
+    ]
+    return pa.Table.from_arrays(filled, schema=after.schema)
