@@ -12,7 +12,7 @@ from pathlib import Path
 
 from platform_core.services import java
 from platform_core.settings import ROOT
-from tests.benchmarks import catch_up, freshness, growth, idle, peer, results
+from tests.benchmarks import catch_up, comparing, freshness, growth, idle, peer, results
 from tests.benchmarks.asked import Asked
 from tests.benchmarks.figures import Figure, table, this_machine
 from tests.benchmarks.platform import heed_signals, remove, sweep
@@ -23,6 +23,7 @@ SECTIONS: dict[str, tuple[Callable[[Asked], list[Figure]], tuple[str, ...]]] = {
     "freshness": (freshness.measure, freshness.NOTES),
     "growth": (growth.measure, growth.NOTES),
     "idle": (idle.measure, idle.NOTES),
+    "compare": (comparing.measure, comparing.NOTES),
 }
 KEPT = ROOT / "infra" / "benchmarks"
 
