@@ -34,10 +34,16 @@ class Driver:
     table: Table
     lease: Lease
     still: bool = False  # it has told that it stands still
+    seen: tuple[Cutover | None, str] | None = None
 
-    def turn(self, dies_after_commit: bool = False) -> bool:
-        """One look and one act; False when it ends."""
-        found, state = cutovers.of_release(self.store, self.release), releases.get(self.store, self.release).state
+    def turn(self, dies_after_commit: bool = False, stale: bool = False) -> bool:
+        """One look and one act, or an act by what it saw the last time; False when it ends."""
+        if self.seen is None or self.still or not stale:
+            state = releases.get(self.store, self.release).state
+            self.seen = cutovers.of_release(self.store, self.release), state
+            if self.seen[0] is None:  # it has ended: only what is read after that is how it ended
+                self.seen = None, releases.get(self.store, self.release).state
+        found, state = self.seen
         if found is not None and found.phase != "swapped":
             self._take_part(found, state)
             return True

@@ -82,9 +82,9 @@ class Fate(RuleBasedStateMachine):
             return
         job.drivers[release] = Driver(self.store, release, job.tables[release], lease)
 
-    def _turn(self, job: Job, driver: Driver, dies: bool = False) -> None:
+    def _turn(self, job: Job, driver: Driver, dies: bool = False, stale: bool = False) -> None:
         try:
-            goes_on = driver.turn(dies)
+            goes_on = driver.turn(dies, stale)
         except Superseded:
             goes_on = False
         if not goes_on and job.drivers.get(driver.release) is driver:
@@ -116,7 +116,7 @@ class Fate(RuleBasedStateMachine):
 
     def drivers_act(self, data: st.DataObject) -> None:
         for at in data.draw(st.permutations(range(4)))[: data.draw(st.sampled_from([2, 4, 4]))]:
-            self._one_acts(at)
+            self._one_acts(at, stale=data.draw(st.integers(0, 3)) == 0)
 
     def one_dies_before_it_has_recorded_its_commit(self, data: st.DataObject) -> None:
         self._one_acts(data.draw(st.integers(0, 3)), dies=True)
@@ -189,11 +189,11 @@ class Fate(RuleBasedStateMachine):
         job = self.jobs[at // 2]
         return job, ReleaseId(job.name, 1 + at % 2)
 
-    def _one_acts(self, at: int, dies: bool = False) -> None:
+    def _one_acts(self, at: int, dies: bool = False, stale: bool = False) -> None:
         job, release = self._which(at)
         driver = job.drivers.get(release)
         if driver is not None:
-            self._turn(job, driver, dies)
+            self._turn(job, driver, dies, stale)
 
     def _ask(self, which: tuple[int, ...]) -> None:
         moves = [self._move(self.jobs[at]) for at in which]
