@@ -64,10 +64,15 @@ def reject(offset: int) -> dict[str, Any]:
 
 def test_inputs_add_up_and_the_newest_of_any_is_the_clock() -> None:
     metrics = {
-        "input_purchases": {"records": 5, "late": 1, "oldest_ms": 30, "newest_ms": 70, "newest_record_ms": 75},
-        "input_refunds": {"records": 3, "late": 0, "oldest_ms": 20, "newest_ms": 60, "newest_record_ms": 65},
-        "used_purchases": {"records": 4},
-        "used_refunds": {"records": 3},
+        "input_purchases": {
+            "records": 5,
+            "used": 4,
+            "late": 1,
+            "oldest_ms": 30,
+            "newest_ms": 70,
+            "newest_record_ms": 75,
+        },
+        "input_refunds": {"records": 3, "used": 3, "late": 0, "oldest_ms": 20, "newest_ms": 60, "newest_record_ms": 65},
     }
     found = measured(jobs.both, metrics)
     assert (found.records, found.used, found.late) == (8, 7, 1)
@@ -76,8 +81,7 @@ def test_inputs_add_up_and_the_newest_of_any_is_the_clock() -> None:
 
 def test_lookup_records_move_the_clock_are_used_and_never_late() -> None:
     metrics = {
-        "input_purchases": {"records": 1, "oldest_ms": 30, "newest_ms": 30, "rejects": []},
-        "used_purchases": {"records": 1},
+        "input_purchases": {"records": 1, "used": 1, "oldest_ms": 30, "newest_ms": 30, "rejects": []},
         "input_names": {"records": 4, "late": 0, "oldest_ms": 1, "newest_ms": 90, "rejects": [reject(1)]},
     }
     found = measured(jobs.greeted(), metrics)

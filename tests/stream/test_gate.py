@@ -1,0 +1,78 @@
+"""Standing still is told only when nothing is at work, and nothing can begin."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from platform_core.services.process import until
+from platform_core.stream.gate import Gate
+
+
+class Recalled(Exception):
+    pass
+
+
+def nothing() -> None:
+    return None
+
+
+def recalled() -> None:
+    raise Recalled
+
+
+def waiting(gate: Gate, batch: int) -> threading.Thread:
+    thread = threading.Thread(target=gate.enter, args=(batch, nothing), daemon=True)
+    thread.start()
+    return thread
+
+
+def test_a_batch_at_work_is_waited_for() -> None:
+    gate = Gate()
+    gate.enter(3, nothing)
+    assert not gate.bar("cutover")
+    gate.leave(3)
+    assert gate.bar("cutover")
+
+
+def test_no_batch_begins_while_barred_and_the_one_that_waits_goes_on_when_lifted() -> None:
+    gate = Gate()
+    assert gate.bar("cutover")
+    thread = waiting(gate, 4)
+    thread.join(0.3)
+    assert thread.is_alive()
+    assert gate.begun == -1
+    gate.lift("cutover")
+    assert until(lambda: not thread.is_alive(), 5)
+    assert gate.begun == 4
+
+
+def test_each_reason_is_lifted_by_itself() -> None:
+    gate = Gate()
+    gate.bar("cutover")
+    gate.bar("handover")
+    gate.lift("cutover")
+    thread = waiting(gate, 1)
+    thread.join(0.3)
+    assert thread.is_alive()
+    gate.lift("handover")
+    assert until(lambda: not thread.is_alive(), 5)
+
+
+def test_what_a_dead_driver_may_have_begun_is_finished_first() -> None:
+    gate = Gate()
+    gate.owe(7)
+    assert not gate.bar("cutover")
+    gate.enter(7, nothing)
+    assert not gate.bar("cutover")
+    gate.leave(7)
+    assert gate.bar("cutover")
+
+
+def test_a_batch_that_is_recalled_never_begins() -> None:
+    gate = Gate()
+    with pytest.raises(Recalled):
+        gate.enter(2, recalled)
+    assert gate.begun == -1
+    assert gate.bar("cutover")
