@@ -50,7 +50,7 @@ class Outcome:
     kept: Compared
 
 
-ExplainedBy = Callable[[Pair], Explain]
+ExplainedBy = Callable[[Pair, Mapping[str, str]], Explain]
 
 
 def compare_releases(
@@ -78,7 +78,7 @@ def compare_releases(
             keys[1],
             folder=settings.home / "comparisons" / job,
             expect=allowed,
-            explain=explained_by(pair) if explained_by else None,
+            explain=explained_by(pair, allowed) if explained_by else None,
         )
     found = found if keys[0] == keys[1] else _with_keys(found, keys[0], keys[1], allowed)
     judged = verdict(found)

@@ -29,20 +29,27 @@ _FIRST_LOOK = 1000  # batches; four times as many each time until the history re
 
 
 def explained_by(settings: Settings, store: ControlStore) -> ExplainedBy:
-    def of(pair: Pair) -> Explain:
+    def of(pair: Pair, expect: Mapping[str, str]) -> Explain:
         def explain(rows: pa.Table) -> Mapping[str, Sequence[int]]:
             declared = Declared.of(pair.right.manifest["declared"])
             due = not_yet_due(rows, declared, pair.met[0].position, pair.met[1].position)
             known = set(due)
             rest = rows.filter(pa.array([number not in known for number in rows["number"].to_pylist()], pa.bool_()))
-            return {NOT_YET_DUE: due, LATE: _late(rest, declared, pair, settings, store)}
+            return {NOT_YET_DUE: due, LATE: _late(rest, declared, pair, expect, settings, store)}
 
         return explain
 
     return of
 
 
-def _late(rows: pa.Table, declared: Declared, pair: Pair, settings: Settings, store: ControlStore) -> list[int]:
+def _late(
+    rows: pa.Table,
+    declared: Declared,
+    pair: Pair,
+    expect: Mapping[str, str],
+    settings: Settings,
+    store: ControlStore,
+) -> list[int]:
     span = neighbourhood(rows) if declared.may_be_late else None
     if span is None:
         return []
@@ -50,7 +57,7 @@ def _late(rows: pa.Table, declared: Declared, pair: Pair, settings: Settings, st
     batches = {
         side: taken(_history(store, release, met, span[0]), met.position.offsets, span) for side, release, met in sides
     }
-    return _rereading(settings, pair.right).late(rows, batches)
+    return _rereading(settings, pair.right, expect).late(rows, batches)
 
 
 def _history(store: ControlStore, release: Release, met: Committed, since_ms: int) -> list[Position]:
@@ -64,7 +71,7 @@ def _history(store: ControlStore, release: Release, met: Committed, since_ms: in
         look *= 4
 
 
-def _rereading(settings: Settings, release: Release) -> Rereading:
+def _rereading(settings: Settings, release: Release, expect: Mapping[str, str]) -> Rereading:
     """In the release's own archive and environment: it is its transform that is computed."""
     found = archive.verify(settings, release.id, release.revision)
     python = archive.python_for(settings, found)
@@ -74,4 +81,5 @@ def _rereading(settings: Settings, release: Release) -> Rereading:
         environment=archive.environment_for(settings, archive.code_of(settings, found), python),
         home=settings.home,
         log=settings.logs / "compare.log",
+        ignored=tuple(expect),
     )

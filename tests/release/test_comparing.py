@@ -4,24 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
-from uuid import uuid4
 
 import pyarrow as pa
 import pytest
-from deltalake import CommitProperties, DeltaTable, write_deltalake
 
-from platform_core.control import audit, comparisons, holds, leases, positions, releases
-from platform_core.control.owners import Owner
-from platform_core.control.position import Position
+from platform_core.control import audit, comparisons, holds
 from platform_core.control.store import ControlStore
 from platform_core.errors import ServiceUnavailable, UsageError
-from platform_core.names import PART, ReleaseId
-from platform_core.release.comparing import compare_releases, pair_of
-from platform_core.settings import Settings
+from platform_core.release.comparing import pair_of
 from tests.conftest import Database
-from tests.control.words import facts
-from tests.release.comparing import STATS, Row, stat
+from tests.release.comparing import stat
+from tests.release.paired import Job
 
 pytestmark = pytest.mark.stack
 
@@ -32,41 +25,6 @@ def store(postgres: Database) -> Iterator[ControlStore]:
     opened.migrate()
     yield opened
     opened.close()
-
-
-class Job:
-    """Releases of one job as their drivers would leave them."""
-
-    def __init__(self, settings: Settings, store: ControlStore) -> None:
-        self.name = f"stats_{uuid4().hex[:6]}"
-        self.settings, self.store = settings, store
-        self._batches: dict[int, int] = {}
-
-    def id(self, number: int) -> ReleaseId:
-        return ReleaseId(self.name, number)
-
-    def release(self, number: int, state: Any, key: Sequence[str] = ("ticker", "window_start"), **expect: str) -> None:
-        declared = {"output": {"layout": {"is": "Hours", "column": "window_start"}}, "expect": expect}
-        manifest = {"output": {"table": "stats", "schema": "", "key": list(key)}, "declared": declared}
-        common: dict[str, Any] = {"archive_sha256": "", "fingerprint": "", "topics": {}, "by": "a test"}
-        releases.create(self.store, self.id(number), manifest=manifest, state=state, **common)
-
-    def commit(self, number: int, rows: Sequence[Row], *, at: int, **more: int) -> None:
-        """A batch that ends at that offset."""
-        batch = self._batches[number] = self._batches.get(number, -1) + 1
-        release = self.id(number)
-        offsets = {"stocks": {0: at, **{int(name[1:]): end for name, end in more.items()}}}
-        position = Position(str(release), batch, offsets)
-        uri = self.settings.table_uri(release)
-        done = CommitProperties(custom_metadata={"userMetadata": position.to_json()})
-        table = pa.Table.from_pylist(list(rows), schema=STATS)
-        write_deltalake(uri, table, mode="append", partition_by=[PART], commit_properties=done)
-        lease = leases.acquire(self.store, leases.driver_lease(release), Owner.this_process(), 60)
-        positions.record(self.store, lease, position, facts(batch), DeltaTable(uri).version())
-        leases.release(self.store, lease)
-
-    def compare(self, **how: Any) -> Any:
-        return compare_releases(self.settings, self.store, self.name, by="a test", **how)
 
 
 @pytest.fixture
@@ -139,7 +97,7 @@ def test_both_versions_are_held_while_they_are_read_and_no_longer(job: Job, stor
         raise KeyError(rows.num_rows)
 
     with pytest.raises(KeyError):
-        job.compare(explained_by=lambda _: look)
+        job.compare(explained_by=lambda *_: look)
     assert seen == [[0], [0]]
     assert [holds.held_versions(store, job.id(number)) for number in (1, 2)] == [[], []]
 

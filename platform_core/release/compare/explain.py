@@ -129,6 +129,7 @@ class Rereading:
     environment: Mapping[str, str]
     home: Path
     log: Path
+    ignored: tuple[str, ...] = ()  # columns that are expected to differ
 
     def late(self, rows: pa.Table, batches: Mapping[str, Sequence[Taken]]) -> list[int]:
         if not all(batches[side] for side in _SIDES):
@@ -146,7 +147,8 @@ class Rereading:
         parquet.write_table(_zoned(rows), folder / "rows.parquet")
         sides = {side: [one.to_plain() for one in batches[side]] for side in _SIDES}
         start, end = (as_text(one) for one in span)
-        asked = {"job": self.job, "rows": str(folder / "rows.parquet"), "start": start, "end": end, **sides}
+        asked: dict[str, Any] = {"job": self.job, "rows": str(folder / "rows.parquet"), "start": start, "end": end}
+        asked |= {"ignored": self.ignored, **sides}
         (folder / "request.json").write_text(json.dumps(asked))
         argv = [*self.command, "-m", "platform_core.release.compare.late", str(folder / "request.json")]
         with self.log.open("ab") as log:

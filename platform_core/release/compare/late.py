@@ -1,17 +1,18 @@
-"""Which rows depend on records that two releases may have taken differently, because their batches were others.
+"""Which differing rows come of records that two releases took differently, because their batches were others.
 
 `python -m platform_core.release.compare.late REQUEST` runs in the newer release's archive: it reads the records of a
-neighbourhood in time again, computes the transform as a batch with and without those records, and tells which of the
-differing rows are among what changes. infra/decisions/0001 says which records a watermark drops.
+neighbourhood in time again, computes the transform as a batch, once of what each side took and refused, and tells for
+which rows that gives exactly what the two tables hold. So a bug in a row that late records touched, too, is not hidden.
+infra/decisions/0001 says which records a watermark drops.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
 _BLOCK = 256  # offsets; ranges are met by blocks, for Spark has no other join of a number with a range
 _SIDES = ("left", "right")
+_NEVER = 1 << 62
+MOST_SPANS = 60  # each is a run of the transform; where there are more, rows stay unexplained
+Texts = tuple[str | None, ...]
 
 
 @dataclass(frozen=True)
@@ -78,93 +82,122 @@ def told_apart(records: DataFrame, batches: Mapping[str, Iterable[Taken]]) -> Da
     return marked
 
 
-def touched(job: StreamingJob, records: DataFrame) -> DataFrame:
-    """Match columns of the rows that are not the same whichever of the records in question are taken."""
+def explained(job: StreamingJob, records: DataFrame, rows: DataFrame, ignored: Collection[str] = ()) -> list[int]:
+    """Numbers of the differing rows that are exactly what the transform gives of the records as each side took them.
+
+    `rows` has number, side and the table's columns; those that are `ignored` may differ anyhow.
+    """
+    names = match_columns(job)
+    spoken = {name for part in job.lookups.values() for name in (*part.takes, *part.otherwise)}
+    values = [name for name in rows.columns if name not in {"number", "side", "kind", *names, *ignored, *spoken}]
+    actual = _collected(rows, "number", "side", names=(*names, *values))
+    keys = {row[: len(names)] for row in actual.values()}
+    given = {side: _given(job, records, side, rows, (*names, *values), keys) for side in _SIDES}
+    numbers = sorted({number for number, _ in actual})
+    sound = [number for number in numbers if _sound(number, actual, given, len(names))]
+    return sorted({*sound, *_looked_up_late(job, records, actual, names)})
+
+
+def _sound(number: int, actual: Mapping[Any, Texts], given: Mapping[str, set[Texts]], key: int) -> bool:
+    """Both sides' rows are what was computed, and none was where a side has none."""
+    one = next(actual[number, side] for side in _SIDES if (number, side) in actual)
+    for side in _SIDES:
+        row = actual.get((number, side))
+        if row is None and any(other[:key] == one[:key] for other in given[side]):
+            return False
+        if row is not None and row not in given[side]:
+            return False
+    return True
+
+
+def _given(
+    job: StreamingJob, records: DataFrame, side: str, rows: DataFrame, names: Sequence[str], keys: Collection[Texts]
+) -> set[Texts]:
+    """The transform's rows of these keys, from the records as that side took them."""
     from pyspark.sql import functions as F
 
-    inputs = [name for name, part in job.streams.items() if part.watermarked]
-    lefts = [frozenset[str](), frozenset(inputs), *({name} for name in inputs if len(inputs) > 1)]
-    variants = [plain(_transformed(job, records, without)) for without in lefts]
-    every = reduce(lambda one, other: one.unionByName(other), (rows.distinct() for rows in variants))
-    counted = every.groupBy(*every.columns).count().where(F.col("count") < len(variants))
-    found = counted.select(*match_columns(job))
-    for part in job.lookups.values():
-        found = found.unionByName(plain(_looked_up_late(job, part, records)).select(*match_columns(job)))
-    return found.distinct()
+    times = [
+        F.unix_millis(name) for name, kind in rows.dtypes if kind == "timestamp" and name not in ("number", "side")
+    ]
+    late = F.coalesce(F.col(f"late_{side}"), F.lit(-1))
+    in_time = F.unix_millis("event_time") > late
+    if not job.output.keyed or not times:
+        return _of_keys(_transformed(job, records, in_time), names, keys)
+    closing = F.greatest(*times, F.lit(0)) if len(times) > 1 else times[0]
+    found: set[Texts] = set()
+    for low, high in _spans(job, records, ~in_time, late, rows.select(closing).distinct()):
+        taken = _transformed(job, records, in_time | (late <= low))
+        found |= _of_keys(taken.where((closing > low) & (closing <= high)), names, keys)
+    return found
 
 
-def plain(rows: DataFrame) -> DataFrame:
-    """Nested values as text: Spark neither groups nor joins by maps."""
-    from pyspark.sql import functions as F
+def _spans(
+    job: StreamingJob, records: DataFrame, behind: Expression, late: Expression, closings: DataFrame
+) -> list[tuple[int, int]]:
+    """Between which watermarks the differing rows close: rows of one span miss the same late records.
 
-    nested = ("array", "map", "struct")
-    return rows.select(
-        *(
-            F.col(name).cast("string").alias(name) if kind.startswith(nested) else F.col(name)
-            for name, kind in rows.dtypes
-        )
-    )
-
-
-def numbers_of(rows: DataFrame, found: DataFrame) -> list[int]:
-    """The numbers of the differing rows that are among those found."""
-    names = found.columns
-    same = reduce(lambda one, other: one & other, (rows[name].eqNullSafe(found[name]) for name in names))
-    return sorted({row[0] for row in rows.join(found, same, "left_semi").select("number").distinct().collect()})
-
-
-def _transformed(job: StreamingJob, records: DataFrame, without: frozenset[str] | set[str]) -> DataFrame:
-    """`without` names the inputs of which no record in question is taken."""
-    inputs = {name: _taken(job, part, records, name in without) for name, part in job.streams.items()}
-    rows = laid_out(job.transform(**inputs), job)
-    return rows.drop(PART, "record") if "record" not in match_columns(job) else rows.drop(PART)
+    A record that is behind the watermark still counts in windows that close after it.
+    """
+    own = [parsed(records, part).where(behind).select(late.alias("at")).distinct() for part in job.streams.values()]
+    levels = sorted({row[0] for found in own for row in found.collect()})
+    spans: set[tuple[int, int]] = set()
+    for (closing,) in closings.collect():
+        place = bisect_left(levels, closing)
+        low = levels[place - 1] if place else -1
+        spans.add((low, levels[place] if place < len(levels) else _NEVER))
+    if len(spans) > MOST_SPANS:
+        return []
+    return sorted(spans)
 
 
-def _taken(job: StreamingJob, part: Stream, records: DataFrame, without: bool) -> DataFrame:
+def _transformed(job: StreamingJob, records: DataFrame, counts: Expression) -> DataFrame:
+    inputs = {name: _taken(part, records, counts) for name, part in job.streams.items()}
+    return laid_out(job.transform(**inputs), job).drop(PART)
+
+
+def _taken(part: Stream, records: DataFrame, counts: Expression) -> DataFrame:
     own = parsed(records, part)
-    if part.watermarked and not job.output.keyed:
-        own = own.where(~_dropped_by_both())
-    if part.watermarked and without:
-        own = own.where(~_in_question())
-    return admitted(own, part)
+    return admitted(own.where(counts) if part.watermarked else own, part)
 
 
-def _in_question() -> Expression:
-    """Behind the watermark of one side, and of the other not, or of another one there: windows close one by one."""
+def _of_keys(rows: DataFrame, names: Sequence[str], keys: Collection[Texts]) -> set[Texts]:
+    count = len(next(iter(keys), ()))
+    return {row for row in _collected(rows, names=names).values() if row[:count] in keys}
+
+
+def _collected(rows: DataFrame, *by: str, names: Sequence[str]) -> dict[Any, Texts]:
+    """Rows as text: equal exactly when the values are, NaN and null too."""
     from pyspark.sql import functions as F
 
-    one, other = F.col("late_left"), F.col("late_right")
-    return F.coalesce((one != other) & (F.unix_millis("event_time") <= F.greatest(one, other)), F.lit(False))
+    chosen = [F.col(name).cast("string").alias(name) for name in names]
+    found = [tuple(row) for row in rows.select(*by, *chosen).collect()]
+    return {(row[: len(by)] or place): row[len(by) :] for place, row in enumerate(found)}
 
 
-def _dropped_by_both() -> Expression:
-    """Of a join: its rows are known by their values, so that what neither side took must not be in them."""
-    from pyspark.sql import functions as F
+def _looked_up_late(
+    job: StreamingJob, records: DataFrame, actual: Mapping[Any, Texts], names: Sequence[str]
+) -> list[int]:
+    """Rows that a side may have let go before a version of their lookup came. When the other did is not looked at: a
+    row that was late itself is let go at once, with what is known by then."""
+    found: set[Texts] = set()
+    keys = {row[: len(names)] for row in actual.values()}
+    for part in job.lookups.values():
+        found |= _of_keys(_missed(job, part, records), names, keys)
+    return [number for (number, _), row in actual.items() if row[: len(names)] in found]
 
-    behind = F.unix_millis("event_time") <= F.least("late_left", "late_right")
-    return F.coalesce(behind, F.lit(False))
 
-
-def _looked_up_late(job: StreamingJob, part: Lookup, records: DataFrame) -> DataFrame:
-    """Rows that one side had let go before the version of their lookup came, and the other had not."""
+def _missed(job: StreamingJob, part: Lookup, records: DataFrame) -> DataFrame:
     from pyspark.sql import functions as F
 
     wait = int(part.waits.total_seconds() * 1000)
-    clocks = (F.col("clock_left") - wait, F.col("clock_right") - wait)
-    versions = (
-        parsed(records, part)
-        .where("reason is null")
-        .select(
-            F.col("key").cast("string").alias("_of"),
-            F.unix_millis("event_time").alias("_since"),
-            F.least(*clocks).alias("_known"),
-            F.greatest(*clocks).alias("_missed"),
-        )
+    read = parsed(records, part).where("reason is null")
+    versions = read.select(
+        F.col("key").cast("string").alias("_of"),
+        F.unix_millis("event_time").alias("_since"),
+        (F.greatest("clock_left", "clock_right") - wait).alias("_missed"),
     )
-    rows = _transformed(job, records, frozenset())
-    at = F.unix_millis(part.at)
-    affected = (F.col("_of") == F.col(part.on).cast("string")) & (at >= F.col("_since"))
-    affected = affected & (at > F.col("_known")) & (at <= F.col("_missed"))
+    rows, at = _transformed(job, records, F.lit(True)), F.unix_millis(part.at)
+    affected = (F.col("_of") == F.col(part.on).cast("string")) & (at >= F.col("_since")) & (at <= F.col("_missed"))
     return rows.join(versions, affected, "left_semi")
 
 
@@ -183,11 +216,10 @@ def main(request: str) -> None:
     batches = {side: [Taken.of_plain(one) for one in asked[side]] for side in _SIDES}
     read = records_in(spark, settings, as_numbers(asked["start"]), as_numbers(asked["end"]))
     records = told_apart(read, batches).cache()
-    differing = plain(spark.read.parquet(asked["rows"]))
     types = {column.name: column.sql for column in job.output.columns}
-    flat = [name for name in match_columns(job) if "<" not in types[name]]
-    typed = differing.withColumns({name: F.col(name).cast(types[name]) for name in flat})
-    numbers = numbers_of(typed.select("number", *match_columns(job)), touched(job, records))
+    differing = spark.read.parquet(asked["rows"])
+    flat = {name: F.col(name).cast(types[name]) for name in differing.columns if "<" not in types.get(name, "<")}
+    numbers = explained(job, records, differing.withColumns(flat), asked["ignored"])
     spark.stop()
     print(json.dumps(numbers))
 
