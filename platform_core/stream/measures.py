@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from platform_core.declare import StreamingJob
 from platform_core.stream.intake import RECENT_MS, admitted, parsed
-from platform_core.stream.plan import INPUT, USED
+from platform_core.stream.plan import INPUT
 from platform_core.stream.rejects import Reject
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def measured(job: StreamingJob, metrics: Mapping[str, Mapping[str, Any]]) -> Mea
     """All inputs together. A lookup's records count as used: nothing downstream of it drops any."""
     parts = {name: metrics.get(INPUT + name, {}) for name in job.inputs}
     streams = [parts[name] for name in job.streams]
-    used = sum(metrics.get(USED + name, {}).get("records", 0) for name in job.streams)
+    used = _total(streams, "used")
     looked_up = sum(parts[name].get("records", 0) - len(parts[name].get("rejects", ())) for name in job.lookups)
     oldest = [part["oldest_ms"] for part in streams if part.get("oldest_ms") is not None]
     return Measures(

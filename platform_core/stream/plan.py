@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column as Expression
     from pyspark.sql import DataFrame
 
-INPUT, USED = "input_", "used_"
+INPUT = "input_"
 
 
 def lookup_column(name: str) -> str:
@@ -30,7 +30,7 @@ def streamed(job: StreamingJob, source: Source) -> DataFrame:
     inputs: dict[str, DataFrame] = {}
     for name, part in job.streams.items():
         taken = admitted(observed(parsed(events, part), INPUT + name, delay if part.late_after else None), part)
-        inputs[name] = clocked(_counted(taken, USED + name), part, delay)
+        inputs[name] = clocked(taken, part, delay)
     rows = laid_out(job.transform(**inputs), job)
     raw = source.lookups()
     if raw is None:
@@ -68,12 +68,6 @@ def part_of(table: Table) -> Expression | None:
             return F.lpad(F.pmod(F.crc32(F.col(column).cast("string")), F.lit(count)).cast("string"), 4, "0")
         case None:
             return None
-
-
-def _counted(records: DataFrame, name: str) -> DataFrame:
-    from pyspark.sql import functions as F
-
-    return records.observe(name, F.count(F.lit(1)).alias("records"))
 
 
 def _lookup_records(raw: DataFrame, name: str, part: Lookup) -> DataFrame:
