@@ -16,7 +16,7 @@ from tests.benchmarks import arrivals, catching_up
 from tests.benchmarks.asked import Asked
 from tests.benchmarks.catching_up import cpu_seconds
 from tests.benchmarks.figures import Figure
-from tests.benchmarks.live import GENERATOR, Live, driver, sender
+from tests.benchmarks.live import GENERATOR, Live, await_first_batch, driver, sender
 from tests.benchmarks.platform import Platform, platform
 
 NOTES = (
@@ -52,6 +52,7 @@ def _measured(home: Path, names: Sequence[str], span: Span, of: str) -> list[Fig
         lives = [held.enter_context(driver(ours, name)) for name in names]
         reader = held.enter_context(arrivals.StatsReader(ours.settings, STOCKSTATS_OUTPUT))
         senders = [held.enter_context(sender(ours, name, RATE / len(names))) for name in names]
+        await_first_batch(ours, lives)
         time.sleep(span.warm)  # not a wait for a condition: the length of the warm-up
         since_ms, before = int(time.time() * 1000), {live.release: cpu_seconds(live.process.pid) for live in lives}
         time.sleep(span.measured)

@@ -20,7 +20,7 @@ from platform_core.tables.delta import Output
 from platform_core.tables.schema import table_schema
 from tests.benchmarks.asked import Asked
 from tests.benchmarks.figures import Figure
-from tests.benchmarks.live import driver, sender
+from tests.benchmarks.live import await_first_batch, driver, sender
 from tests.benchmarks.platform import Platform, platform
 
 NOTES = (
@@ -74,6 +74,7 @@ def _batch_seconds(asked: Asked, name: str, rows: int) -> float:
         _give_a_past(ours.settings, job, rows)
         live = held.enter_context(driver(ours, name))
         held.enter_context(sender(ours, name, RATE[name]))
+        await_first_batch(ours, [live])
         time.sleep(warm)  # not a wait for a condition: the length of the warm-up
         since = datetime.now(UTC)
         time.sleep(measured)
@@ -96,4 +97,4 @@ def _give_a_past(settings: Settings, job: StreamingJob, rows: int) -> None:
     query = HISTORY[job.name]
     with duckdb.connect() as duck:
         given = {name: value for name, value in values.items() if f"${name}" in query}
-        output.write(duck.execute(query, given).to_arrow_table(), 0, "{}")
+        output.write(duck.sql(query, params=given).to_arrow_table(), 0, "{}")

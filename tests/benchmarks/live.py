@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from platform_core.control import progress
 from platform_core.declare import StreamingJob
 from platform_core.declare.discover import load_job
 from platform_core.names import ReleaseId
@@ -41,6 +42,17 @@ def driver(ours: Platform, name: str) -> Generator[Live]:
         if child.poll() is not None:
             raise RuntimeError(f"The driver of {release} ended with code {child.poll()}.{tail(log, 10)}")
         yield Live(job, release, child)
+
+
+def await_first_batch(ours: Platform, lives: Sequence[Live]) -> None:
+    """Until each has committed records: from then on a warm-up is as long on a slow machine as on a fast one."""
+
+    def begun() -> bool:
+        known = progress.latest(ours.store)
+        return all(live.release in known and known[live.release].totals.records_in for live in lives)
+
+    if not process.until(begun, START_SECONDS):
+        raise RuntimeError(f"No records in a commit after {START_SECONDS:.0f} s.")
 
 
 @contextmanager
