@@ -23,7 +23,8 @@ from platform_core.names import ReleaseId
 from platform_core.settings import Settings
 from platform_core.stream.follow import Leg, arrived, leg
 from platform_core.stream.guard import Guard
-from platform_core.stream.handover import Version
+from platform_core.stream.handover import Change, Version
+from platform_core.stream.publish import published_by
 from platform_core.stream.query import ReleaseQuery
 from platform_core.stream.replay import Walk, prove_kept
 from platform_core.stream.source import event_topics
@@ -207,19 +208,25 @@ class Course:
         move = found.move_of(self._release) if found else None
         if found is None or move is None or found.phase != "flipped" or move.new != self._release or move.swapped:
             return
-        old = self._old_version(move)
-        if old is not None and move.aligned is not None and move.aligned_version is not None:
-            self._workshop.hand_over(found.id, move.aligned, old, move.aligned_version)
+        if (change := self._change(move)) is not None and move.aligned is not None:
+            self._workshop.hand_over(found.id, move.aligned, change)
         cutovers.tell_swapped(self._store, self._guard.lease, found.id)
         event(logger, "goes on as the live release", release=self._release, cutover=found.id)
 
-    def _old_version(self, move: Move) -> Version | None:
-        if move.held is None:
+    def _change(self, move: Move) -> Change | None:
+        if move.held is None or move.aligned_version is None:
             return None
-        for one in positions.history(self._store, move.old, _LOOK_BACK):
-            if one.position.batch <= move.held.batch and one.table_version is not None:
-                return Version(self._settings.table_uri(move.old), one.table_version)
-        return None
+        old = self._version_at(move.old, move.held.batch)
+        marker = published_by(self._settings, move.old.group, move.held.offsets)
+        published = self._version_at(move.old, min(marker.batch, move.held.batch)) if marker else old
+        new = Version(self._settings.table_uri(self._release), move.aligned_version)
+        return None if old is None else Change(published or old, old, new)
+
+    def _version_at(self, release: ReleaseId, batch: int) -> Version | None:
+        found = positions.history(self._store, release, _LOOK_BACK)
+        known = (one.table_version for one in found if one.position.batch <= batch)
+        version = next((one for one in known if one is not None), None)
+        return None if version is None else Version(self._settings.table_uri(release), version)
 
     def _live_release(self) -> ReleaseId | None:
         return next((one.id for one in releases.of_job(self._store, self._release.job) if one.state == "live"), None)

@@ -169,12 +169,20 @@ class Guard:
         """A live release that a cutover names stands still until the store says that it goes on, or is another's."""
         found = cutovers.of_release(self._store, self._release)
         role = releases.get(self._store, self._release).state  # after the cutover: once that has ended it is decided
+        if self.role == "live" and role != "live":
+            self.recall()  # before the gate opens: what waits there was planned as the live release
         if found is not None and found.holds(self._release):
-            if self.gate.bar(_CUTOVER):
-                self._tell_held(found)
-        elif role == "live":
+            self._stand_still(found)
+        else:
             self.gate.lift(_CUTOVER)
         self.role, self.cutover = role, found
+
+    def _stand_still(self, found: Cutover) -> None:
+        still = self.gate.bar(_CUTOVER)
+        if found.late:  # also where no supervisor is left to give it up
+            cutovers.abort_late(self._store, found.id)
+        elif still:
+            self._tell_held(found)
 
     def _tell_held(self, found: Cutover) -> None:
         move = found.move_of(self._release)

@@ -33,6 +33,29 @@ def is_keyed(job: StreamingJob) -> bool:
     return set(key.columns if isinstance(key, Json) else (key.column,)) == set(job.output.key)
 
 
+@dataclass(frozen=True)
+class Change:
+    """`published` is the old release's table as far as its topic has it: a driver may die before it gets to `old`."""
+
+    published: Version
+    old: Version
+    new: Version
+
+
+def lacking(job: StreamingJob, publish: Publish, change: Change) -> list[Message]:
+    """A keyed topic gets what differs from the new release's rows; one of events what the old one had left to write."""
+    if is_keyed(job):
+        return difference(job, publish, change.published, change.new)
+    if change.published == change.old:
+        return []
+    before, after = change.published.rows(job.output), change.old.rows(job.output)
+    with duckdb.connect(config={"threads": "2"}) as duck:
+        duck.register("before_", before)
+        duck.register("after_", after)
+        left = duck.sql("SELECT * FROM after_ EXCEPT ALL SELECT * FROM before_").to_arrow_table()
+        return encoded(left.cast(after.schema), publish, duck)
+
+
 def difference(job: StreamingJob, publish: Publish, old: Version, new: Version) -> list[Message]:
     """The records that turn a topic with `old`'s results into one with `new`'s."""
     before, after = old.rows(job.output), new.rows(job.output)

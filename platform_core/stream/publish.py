@@ -170,6 +170,20 @@ class TransactionalPublisher:
         self._consumer.close()
 
 
+def published_by(settings: Settings, group: str, positions: Offsets) -> Marker | None:
+    """How far another release has published; None where its group says nothing of it."""
+    common: dict[str, Any] = {**settings.kafka.client, "bootstrap.servers": settings.kafka.servers}
+    consumer = Consumer({**common, "group.id": group, "enable.auto.commit": False})
+    try:
+        return newest_marker(consumer, positions)
+    except KafkaException as error:
+        raise ServiceUnavailable(
+            f"Group {group}: its offsets cannot be read ({error.args[0].str()}).", remedy="See the broker's log."
+        ) from error
+    finally:
+        consumer.close()
+
+
 def newest_marker(consumer: Consumer, positions: Offsets) -> Marker | None:
     asked = [TopicPartition(topic, partition) for topic, parts in positions.items() for partition in parts]
     answers = consumer.committed(asked, timeout=30)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from platform_core.broker import Broker
-from platform_core.control import releases
+from platform_core.control import holds, releases
 from platform_core.control.position import Offsets, Position
 from platform_core.control.store import ControlStore
 from platform_core.declare import StreamingJob
@@ -20,7 +20,7 @@ from platform_core.stream.batches import Batches, Outcome, Sinks, Writer
 from platform_core.stream.checkpoint import Checkpoint, prove
 from platform_core.stream.fetch import KafkaFetcher
 from platform_core.stream.guard import Guard
-from platform_core.stream.handover import Version, difference, is_keyed
+from platform_core.stream.handover import Change, lacking
 from platform_core.stream.intake import job_delay
 from platform_core.stream.lookups import LookupTable, Waiting
 from platform_core.stream.measures import behind, dropped_by, observed_by
@@ -102,13 +102,12 @@ class Workshop:
         """`live`: to the topic itself, from now on alone; `aside`: to one of the release's own; `silent`: to none."""
         self._batches.sinks.publisher, self._batches.sinks.mirror = self._outlet.to(role)
 
-    def hand_over(self, cutover: int, at: Position, old: Version, version: int) -> None:
-        """Writes to a keyed topic what differs between the old release's table and this one's, where both stood."""
+    def hand_over(self, cutover: int, at: Position, change: Change) -> None:
+        """Writes what the topic lacks to be this release's, where both stood."""
         publisher, publish = self._batches.sinks.publisher, self.job.publish
-        if publish is None or not isinstance(publisher, TransactionalPublisher) or not is_keyed(self.job):
+        if publish is None or not isinstance(publisher, TransactionalPublisher):
             return
-        new = Version(self._output.uri, version)
-        count = publisher.hand_over(difference(self.job, publish, old, new), cutover, at.batch, at.offsets)
+        count = publisher.hand_over(lacking(self.job, publish, change), cutover, at.batch, at.offsets)
         event(logger, "topic handed over", release=self._release, topic=publish.topic.name, records=count)
 
     @property
@@ -123,7 +122,7 @@ class Workshop:
     ) -> Batches:
         ends = Ends(Broker(self._settings))
         self._held.callback(ends.close)
-        reports, upkeep = Reports(self._store, lambda: self._guard.lease, ends), Upkeep(self._output)
+        reports, upkeep = Reports(self._store, lambda: self._guard.lease, ends), self._upkeep()
 
         def after(outcome: Outcome) -> None:
             reports.tell(outcome)
@@ -143,6 +142,9 @@ class Workshop:
             report=after,
             clock_ms=committed.newest_ms if committed else 0,
         )
+
+    def _upkeep(self) -> Upkeep:
+        return Upkeep(self._output, held=lambda: holds.held_versions(self._store, self._release))
 
     def _sinks(self, duck: duckdb.DuckDBPyConnection) -> Sinks:
         uri, release = self._settings.table_uri(self._release), str(self._release)
