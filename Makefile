@@ -38,10 +38,7 @@ doctor: ## examine the machine and the installation
 	@exec $(BIN)/weir doctor
 
 test: tools ## run the tests, on a real broker, Postgres and Spark
-	@exec $(BIN)/python -m pytest -m "not slow"
-
-test-slow: tools ## run the rest: faults, a Spark cluster, whole platforms, the demo, the page
-	@exec $(BIN)/python -m pytest -m slow
+	@exec $(BIN)/python -m pytest
 
 bench: tools ## measure speed, freshness, growth, memory, for half an hour; keep the table in infra/benchmarks
 	@exec $(BIN)/python -m tests.benchmarks
@@ -56,4 +53,4 @@ clean: ## stop the platform and delete its state and all caches; .venv stays
 	rm -rf .weir .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
 
-.PHONY: help setup tools demo up down doctor test test-slow bench check clean
+.PHONY: help setup tools demo up down doctor test bench check clean

@@ -14,7 +14,9 @@ from pathlib import Path
 
 import psutil
 import pytest
+from typer.main import get_command
 
+from platform_core.cli.app import app
 from platform_core.services import ports
 from platform_core.settings import ROOT
 
@@ -37,6 +39,13 @@ def test_every_make_target_that_it_names_exists() -> None:
     named = {shlex.split(line, comments=True)[1] for line in commands("Run it")}
     assert named
     assert named <= known
+
+
+def test_every_weir_command_that_it_shows_exists() -> None:
+    shown = {shlex.split(line, comments=True)[1] for line in commands("See it") + commands("Change what runs")}
+    known = set(get_command(app).commands)  # pyright: ignore[reportAttributeAccessIssue]
+    assert {"plan", "cutover", "rollback"} <= shown
+    assert shown <= known
 
 
 def test_every_file_that_it_links_to_exists() -> None:
