@@ -36,13 +36,15 @@ class Line:
     restarts: int = 0
     pid: int | None = None
     reason: str = ""
+    revision: int = 0  # of its code
 
     def cells(self) -> tuple[Any, ...]:
         shown = self.state if self.role == "live" else f"{self.state} ({self.role})"
         times = (_seconds(self.freshness_seconds), _seconds(self.batch_seconds))
         rate = None if self.rows_per_second is None else round(self.rows_per_second)
         counts = (self.late, self.rejected, self.restarts)
-        return (self.job, self.release.rpartition("@")[2], shown, self.lag, rate, *times, *counts, self.reason)
+        version = self.release.rpartition("@")[2] + (f".{self.revision}" if self.revision else "")
+        return (self.job, version, shown, self.lag, rate, *times, *counts, self.reason)
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,7 @@ def _line(release: Release, facts: Facts) -> Line:
         restarts=driver.restarts if driver else 0,
         pid=driver.pid if driver and state == "running" else None,
         reason=_reason(state, asked, driver, release),
+        revision=release.revision,
         **known,
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -20,7 +21,8 @@ from platform_core.release.first import first_release
 from platform_core.release.plan import wording
 from platform_core.release.plan.changes import Kind
 from platform_core.release.plan.estimate import estimated
-from platform_core.release.plan.plan import plan_of
+from platform_core.release.plan.plan import notes, plan_of
+from platform_core.release.plan.reading import Reading, TopicReading
 from platform_core.settings import Settings
 from platform_core.tables.delta import Output
 from platform_core.tables.schema import table_schema
@@ -66,6 +68,16 @@ def test_sizes_are_round(count: int | None, said: str) -> None:
 @pytest.mark.parametrize(("hours", "said"), [(0.01, "36 s"), (0.5, "30 minutes"), (30.0, "30.0 hours")])
 def test_times_are_round(hours: float, said: str) -> None:
     assert wording.duration(hours) == said
+
+
+def test_a_replay_that_takes_longer_than_records_are_kept_is_told() -> None:
+    day = TopicReading("lines", 10, 10, 10, {0: 0}, 0, 24 * HOUR_MS, compacted=False)
+    assert list(notes(Reading((day,)), 23.0)) == []
+    assert list(notes(Reading((day,)), None)) == []
+    assert list(notes(Reading((day,)), 25.0)) == [
+        "topic 'lines' keeps records for 24 hours: the replay would lose the race"
+    ]
+    assert list(notes(Reading((replace(day, compacted=True),)), 25.0)) == []
 
 
 @pytest.fixture

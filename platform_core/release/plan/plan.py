@@ -80,18 +80,12 @@ def _weighed(settings: Settings, store: ControlStore, live: Release | None, tree
     plan = replace(plan, kind=kind_of(found), changes=found)
     if plan.kind is not Kind.REPLAY:
         return plan
-    reading = reading_of(settings, inputs_of(tree.declared))
-    touched = _touched(store, tree)
-    if live is None:
-        return replace(plan, reading=reading, touched=touched)
-    return replace(
-        plan,
-        reading=reading,
-        touched=touched,
-        time=time_of(store, live.id, reading.records),
-        room=room_of(settings, live.id, lookups_of(live.manifest["declared"])),
-        notes=tuple(_notes(reading)),
-    )
+    plan = replace(plan, reading=reading_of(settings, inputs_of(tree.declared)), touched=_touched(store, tree))
+    if live is None or plan.reading is None:
+        return plan
+    needed = time_of(store, live.id, plan.reading.records)
+    room = room_of(settings, live.id, lookups_of(live.manifest["declared"]))
+    return replace(plan, time=needed, room=room, notes=tuple(notes(plan.reading, needed.hours)))
 
 
 def made_again(settings: Settings, live: Release, tree: Tree) -> Iterator[Change]:
@@ -110,8 +104,15 @@ def _touched(store: ControlStore, tree: Tree) -> Touched:
     return Touched(table, publish["topic"]["name"] if publish else None, bound, tree.downstream)
 
 
-def _notes(reading: Reading) -> Iterator[str]:
+def notes(reading: Reading, hours: float | None) -> Iterator[str]:
+    """What may keep a replay from the earliest from being one.
+
+    It reads a record of the range's end last, and that one is kept for as long as any: a replay that takes longer than
+    records are kept loses some.
+    """
     for one in reading.topics:
+        if hours is not None and one.kept_hours is not None and hours > one.kept_hours:
+            yield f"topic {one.topic!r} keeps records for {one.kept_hours:.3g} hours: the replay would lose the race"
         if one.gone:
             yield (
                 f"topic {one.topic!r} has lost its first {one.gone:,} records to retention: a replay from the earliest "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -36,8 +35,9 @@ class TopicReading:
         return self.oldest_at_ms + self.retention_ms
 
     @property
-    def goes_in_hours(self) -> float | None:
-        return None if self.kept_until_ms is None else (self.kept_until_ms / 1000 - time.time()) / 3600
+    def kept_hours(self) -> float | None:
+        """For how long the broker keeps a record; None: for ever."""
+        return None if self.retention_ms < 0 or self.compacted else self.retention_ms / 3_600_000
 
 
 @dataclass(frozen=True)
