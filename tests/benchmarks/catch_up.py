@@ -43,8 +43,8 @@ def histories(quick: bool) -> dict[str, History]:
         return preload.clicks(views, PROFILES)
 
     return {
-        "stock_stats": History((STOCKS,), preload.stocks, 3_000_000 // share, 0.4, 2.0),
-        "word_count": History((WORDCOUNT_INPUT,), preload.lines, 1_000_000 // share, None, 2.0),
+        "stock_stats": History((STOCKS,), preload.stocks, 5_000_000 // share, 0.4, 2.0),
+        "word_count": History((WORDCOUNT_INPUT,), preload.lines, 1_500_000 // share, None, 2.0),
         "clickstream": History((PAGE_VIEWS, SEARCHES, USER_PROFILES), clicks, 1_000_000 // share, None, 1.5),
     }
 

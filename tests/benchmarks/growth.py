@@ -67,7 +67,7 @@ def _compared(job: str, small: float, large: float) -> list[Figure]:
 
 
 def _batch_seconds(asked: Asked, name: str, rows: int) -> float:
-    warm, measured = (12, 12) if asked.quick else (20, 20)
+    warm, measured = (8, 12) if asked.quick else (10, 20)
     with ExitStack() as held:
         ours = held.enter_context(platform(asked.work / f"{name}-{rows}"))
         job = load_job(name, ours.settings.root)
