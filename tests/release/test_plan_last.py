@@ -9,14 +9,17 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 from platform_core.broker import Broker as Facts
 from platform_core.control.releases import Release
 from platform_core.control.store import ControlStore
+from platform_core.declare import Stream, Topic
 from platform_core.errors import BatchFailed, UsageError
 from platform_core.release import archive
 from platform_core.release.first import first_release
 from platform_core.release.plan import wording
+from platform_core.release.plan.batch import times_of
 from platform_core.release.plan.recent import length, newest_of, recent
 from platform_core.release.plan.tree import tree_of
 from platform_core.release.plan.trial import CUT, Trial, outside, tried
@@ -118,6 +121,17 @@ def test_the_last_hour_of_a_silent_topic_is_its_newest_one(settings: Settings, t
     assert recent(Facts(settings), [topic], [], timedelta(hours=1), 10).records == 1
     with pytest.raises(UsageError, match="Nothing is in"):
         recent(Facts(settings), [broker.create(f"empty-{tree.job}", 1)], [], timedelta(hours=1), 10)
+
+
+@pytest.mark.stack
+def test_the_time_of_an_event_is_its_field_and_one_far_ahead_does_not_count(spark: SparkSession) -> None:
+    orders = Topic(name="orders", value="user STRING, at TIMESTAMP", event_time="at")
+    stamped = datetime(2026, 1, 2, tzinfo=UTC)
+    values = ['{"at": "2026-01-01T00:00:05Z"}', '{"at": "2026-01-01T00:00:09Z"}', '{"at": "2030-01-01T00:00:00Z"}', "{"]
+    rows = [("orders", value.encode(), stamped) for value in values]
+    events = spark.createDataFrame(rows, "topic STRING, value BINARY, timestamp TIMESTAMP")
+    found = [row["at"] for row in times_of(events, Stream(orders, lateness="1 second")).collect()]
+    assert sorted(found) == [1_767_225_605_000, 1_767_225_609_000]
 
 
 @pytest.fixture

@@ -107,7 +107,8 @@ def _begun(
 
 def _begin(program: _Program, job: str, chosen: Recent, place: Path) -> subprocess.Popen[str]:
     place.mkdir()
-    asked = {"job": job, "start": as_text(chosen.start), "end": as_text(chosen.end), "out": str(place)}
+    asked: dict[str, Any] = {"job": job, "start": as_text(chosen.start), "end": as_text(chosen.end), "out": str(place)}
+    asked["times"] = program.name != TREE  # both read the same records
     (place / "asked.json").write_text(json.dumps(asked))
     command = [program.python, "-P", str(_BATCH), str(place / "asked.json")]  # -P: nothing beside the file is imported
     with (place / "log").open("w") as log:
