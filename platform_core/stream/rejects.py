@@ -66,6 +66,10 @@ class Rejects:
         self._output = Output(uri, schema, f"{release}/rejects", description="Records that a job refused")
         self._arrow, self._release, self._fetcher = arrow_schema(schema), release, fetcher
 
+    def create(self) -> None:
+        """An empty table, so that asking for a job's rejects is answered before there are any."""
+        self._output.applied()
+
     def write(self, rejects: list[Reject], batch: int, metadata: str) -> None:
         """Before the table's own commit, so that a crash between them repeats the batch and skips this part."""
         if rejects and self._output.applied() < batch:

@@ -158,6 +158,7 @@ class Workshop:
         )
         if self.job.lookups:
             sinks.waiting = Waiting(self.checkpoint.path / "waiting", self.job.output, self.job.lookups)
+        sinks.rejects.create()
         sinks.publisher, sinks.mirror = self._outlet.to("silent")
         return sinks
 

@@ -121,6 +121,7 @@ def test_after_a_power_cut_the_platform_comes_up_with_its_data(platform: Setting
         link.execute("create table if not exists kept_over_a_power_cut (n int)")
     for one in (*kept.belonging(platform.home), *everything(platform)):
         kill(one)
+    until(lambda: not state.read(platform.home).kept, "the keeper is gone")
     up(platform, quiet())
     with postgres.connect(platform) as link:
         link.execute("select n from kept_over_a_power_cut")

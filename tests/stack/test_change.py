@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]
 PREFIX = "change"
 JOB = "stock_stats"
 V1, V2 = ReleaseId(JOB, 1), ReleaseId(JOB, 2)
-LOAD = ["--rate", "200", "--malformed", "0.005"]
+LOAD = ["--rate", "200", "--late", "0.02", "--late-by", "20 seconds", "--malformed", "0.005"]
 
 
 @pytest.fixture(scope="module")
