@@ -141,7 +141,8 @@ class Settings(Section):
     def child_environment(self) -> dict[str, str]:
         """The environment of a process that shall load these same settings, from any directory and any tree."""
         env = {name: text for name, text in os.environ.items() if name != "PYTHONSAFEPATH"}
-        for section in (self.kafka, self.postgres, self.spark, self.dagster, self.supervision, self.batches, self.moves):
+        services = (self.kafka, self.postgres, self.spark, self.dagster)
+        for section in (*services, self.supervision, self.batches, self.moves):
             for name in type(section).model_fields:
                 value = getattr(section, name)
                 if isinstance(value, str | int | float):
