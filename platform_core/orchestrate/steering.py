@@ -31,28 +31,32 @@ class Request:
     reason: str
 
 
-Act = Callable[[Platform, Request], Wanted]
+Act = Callable[[Platform, Request], str]  # says in a sentence what was done
 
 
 def steering_jobs(platform: Platform) -> list[dg.JobDefinition]:
-    return [_job(platform, name, act, about) for name, (act, about) in _ACTIONS.items()]
+    return [stream_job(platform, name, act, about) for name, (act, about) in _ACTIONS.items()]
 
 
-def _start(platform: Platform, request: Request) -> Wanted:
+def _start(platform: Platform, request: Request) -> str:
     release = first_release(request.job, platform.settings, platform.store, request.by).id
-    return wanted.want(platform.store, release, "run", request.by, request.reason)
+    return _told(wanted.want(platform.store, release, "run", request.by, request.reason))
 
 
-def _stop(platform: Platform, request: Request) -> Wanted:
-    return wanted.want(platform.store, _live(platform, request.job), "stop", request.by, request.reason)
+def _stop(platform: Platform, request: Request) -> str:
+    return _told(wanted.want(platform.store, _live(platform, request.job), "stop", request.by, request.reason))
 
 
-def _pause(platform: Platform, request: Request) -> Wanted:
-    return wanted.want(platform.store, _live(platform, request.job), "pause", request.by, request.reason)
+def _pause(platform: Platform, request: Request) -> str:
+    return _told(wanted.want(platform.store, _live(platform, request.job), "pause", request.by, request.reason))
 
 
-def _restart(platform: Platform, request: Request) -> Wanted:
-    return wanted.restart(platform.store, _live(platform, request.job), request.by, request.reason)
+def _restart(platform: Platform, request: Request) -> str:
+    return _told(wanted.restart(platform.store, _live(platform, request.job), request.by, request.reason))
+
+
+def _told(done: Wanted) -> str:
+    return f"{done.release} is now wanted to {done.state}, generation {done.generation}"
 
 
 _ACTIONS: dict[str, tuple[Act, str]] = {
@@ -70,13 +74,14 @@ def _live(platform: Platform, job: str) -> ReleaseId:
     return alias.release
 
 
-def _job(platform: Platform, action: str, act: Act, about: str) -> dg.JobDefinition:
+def stream_job(platform: Platform, action: str, act: Act, about: str) -> dg.JobDefinition:
+    """A job of one op for one stream, chosen as the partition: the page shows a dropdown."""
+
     @dg.op(name=f"{action}_stream", description=about)
     def op(context: dg.OpExecutionContext, config: Why) -> None:
         user = context.run.tags.get(USER_TAG, "someone")
         request = Request(context.partition_key, f"{user} in Dagster run {context.run_id}", config.reason)
-        done = _loudly(platform, request, act)
-        context.log.info(f"{done.release} is now wanted to {done.state}, generation {done.generation}")
+        context.log.info(_loudly(platform, request, act))
 
     @dg.job(
         name=action,
@@ -91,7 +96,7 @@ def _job(platform: Platform, action: str, act: Act, about: str) -> dg.JobDefinit
     return job
 
 
-def _loudly(platform: Platform, request: Request, act: Act) -> Wanted:
+def _loudly(platform: Platform, request: Request, act: Act) -> str:
     """A refusal is the run's failure, told in one sentence; none is retried."""
     try:
         _refuse_unless_supervised(supervisor_silent_for(platform.store))

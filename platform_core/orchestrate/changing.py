@@ -1,0 +1,103 @@
+"""Jobs that change what runs: a release that replays, a comparison, a cutover, the way back, and retiring.
+
+Each takes its stream from the dropdown and lasts seconds, for the replay itself is the supervisor's; each leaves its
+audit line, `weir history JOB`.
+"""
+
+from __future__ import annotations
+
+import time
+
+import dagster as dg
+
+from platform_core.control import cutovers, releases
+from platform_core.control.cutovers import Cutover
+from platform_core.errors import BatchFailed, UsageError
+from platform_core.names import ReleaseId
+from platform_core.orchestrate.platform import Platform
+from platform_core.orchestrate.steering import Act, Request, stream_job
+from platform_core.release import cutting_over
+from platform_core.release.candidate import Asked, release_candidate
+from platform_core.release.comparing import compare_releases
+from platform_core.release.explaining import explained_by
+from platform_core.release.retire import retire
+
+_LOOK_SECONDS = 0.2
+
+
+def changing_jobs(platform: Platform) -> list[dg.JobDefinition]:
+    return [stream_job(platform, name, act, about) for name, (act, about) in _ACTIONS.items()]
+
+
+def _release(platform: Platform, request: Request) -> str:
+    made = release_candidate(
+        request.job, platform.settings, platform.store, request.by, Asked(note=request.reason, again=True)
+    )
+    return f"{made.id} replays from {made.replay_from.asked if made.replay_from else 'earliest'}"
+
+
+def _compare(platform: Platform, request: Request) -> str:
+    why = explained_by(platform.settings, platform.store)
+    outcome = compare_releases(platform.settings, platform.store, request.job, by=request.by, explained_by=why)
+    pair = f"{outcome.found.left} and {outcome.found.right}"
+    if not outcome.verdict.passed:
+        raise BatchFailed(
+            f"{pair} differ: {'; '.join(outcome.verdict.reasons)}.",
+            remedy=f"`weir compare {request.job} --html FILE` shows the rows side by side.",
+        )
+    return f"{pair} do not differ; {'; '.join(outcome.verdict.notes) or 'nothing had to be explained'}"
+
+
+def _cut_over(platform: Platform, request: Request) -> str:
+    asked = cutting_over.ask(platform.store, [request.job], request.by, reason=request.reason)
+    return _awaited(platform, asked)
+
+
+def _roll_back(platform: Platform, request: Request) -> str:
+    asked = cutting_over.rollback(platform.store, [request.job], request.by, reason=request.reason)
+    return _awaited(platform, asked)
+
+
+def _retire(platform: Platform, request: Request) -> str:
+    """The oldest that is on standby: a candidate that was not wanted after all is retired by name, from the CLI."""
+    gone = retire(platform.settings, platform.store, _oldest_standby(platform, request.job), request.by)
+    return f"removed {', '.join(gone)}"
+
+
+_ACTIONS: dict[str, tuple[Act, str]] = {
+    "release": (
+        _release,
+        "Freezes the working tree as the stream's candidate. It replays history beside the live release, then follows.",
+    ),
+    "compare": (
+        _compare,
+        "Compares the candidate's table with the live one's at the same offsets; the run fails when they differ.",
+    ),
+    "cut_over": (
+        _cut_over,
+        "Makes the candidate live at one exact offset. Refused unless the newest comparison passed.",
+    ),
+    "roll_back": (_roll_back, "Makes the former release live again, from the failing one's last commit on."),
+    "retire": (_retire, "Removes the oldest release on standby: table, topic, checkpoint, group and code. For good."),
+}
+
+
+def _awaited(platform: Platform, asked: Cutover) -> str:
+    """It ends by itself: done, or given up at its deadline."""
+    found = asked
+    while found.open:
+        time.sleep(_LOOK_SECONDS)
+        found = cutovers.get(platform.store, asked.id)
+    if found.phase == "aborted":
+        raise BatchFailed(
+            f"The {found.kind} of {', '.join(found.tables)} was given up: {found.why}. Nothing has changed.",
+            remedy="See infra/runbooks/cutover-does-not-end.md, then launch this job again.",
+        )
+    return f"{found.kind} {found.id}: {', '.join(f'{move.new} is live' for move in found.moves)}"
+
+
+def _oldest_standby(platform: Platform, job: str) -> ReleaseId:
+    found = [one.id for one in releases.of_job(platform.store, job) if one.state == "standby"]
+    if not found:
+        raise UsageError(f"{job} has no release on standby.", remedy="`weir status` lists its releases.")
+    return found[0]

@@ -1,0 +1,62 @@
+"""The jobs that change what runs, launched as from the page."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import replace
+
+import dagster as dg
+import pytest
+
+from platform_core.control import services
+from platform_core.control.owners import Owner
+from platform_core.declare.discover import load_jobs
+from platform_core.orchestrate.changing import changing_jobs
+from platform_core.orchestrate.platform import Platform
+
+pytestmark = pytest.mark.stack
+JOB = "word_count"
+
+
+@pytest.fixture
+def supervised(platform: Platform) -> Generator[Platform]:
+    """Somebody supervises, and no stream was ever started."""
+    services.beat(platform.store, "supervisor", {"pid": Owner.this_process().pid})
+    yield replace(platform, jobs=load_jobs(platform.settings.root))
+    with platform.store.transaction() as cursor:
+        cursor.execute("delete from weir.services where name = 'supervisor'")
+
+
+def launch(platform: Platform, action: str) -> str:
+    """Why the run failed."""
+    (job,) = [job for job in changing_jobs(platform) if job.name == action]
+    with dg.DagsterInstance.ephemeral() as instance:
+        result = job.execute_in_process(instance=instance, partition_key=JOB, raise_on_error=False)
+    assert not result.success
+    (event,) = [event for event in result.all_events if event.is_step_failure]
+    data = event.step_failure_data
+    return str(data.user_failure_data.description if data.user_failure_data else data.error_display_string)
+
+
+@pytest.mark.parametrize(
+    ("action", "why"),
+    [
+        ("release", "has no live release"),
+        ("compare", "has no live release"),
+        ("cut_over", JOB),
+        ("roll_back", JOB),
+        ("retire", "has no release on standby"),
+    ],
+)
+def test_what_cannot_be_done_fails_the_run_with_one_sentence(supervised: Platform, action: str, why: str) -> None:
+    told = launch(supervised, action)
+    assert why in told
+    assert "Traceback" not in told
+
+
+def test_each_takes_its_stream_from_a_dropdown_and_says_what_it_does(supervised: Platform) -> None:
+    for job in changing_jobs(supervised):
+        assert job.partitions_def is not None
+        assert job.partitions_def.get_partition_keys() == sorted(supervised.jobs)
+        assert job.description
+        assert job.description.endswith("Choose the stream as the partition.")
