@@ -13,6 +13,7 @@ from analytics.daily_prices.table import daily_prices
 from platform_core.control import leases, services, wanted
 from platform_core.control.store import ControlStore
 from platform_core.names import ReleaseId
+from platform_core.services.process import until
 from platform_core.settings import Settings
 from tests.browser.browser import Page
 from tests.conftest import Broker
@@ -82,7 +83,21 @@ def _launch(page: Page, job: str, stream: str) -> None:
     _open_dropdown(page, stream)
     page.click(stream)
     page.wait_for(f"partition: {stream}")
-    page.click("Launch Run")
+    _click_launch(page)
+
+
+def _click_launch(page: Page) -> None:
+    """A click while the page still checks the configuration launches nothing; one that does leads to the run."""
+    deadline = time.monotonic() + MINUTES
+    while not _on_a_run(page):
+        assert time.monotonic() < deadline, page.text()
+        if "Launch Run" in page.text():
+            page.click("Launch Run")
+        until(lambda: _on_a_run(page), 10)
+
+
+def _on_a_run(page: Page) -> bool:
+    return str(page.run("location.pathname")).startswith("/runs/")
 
 
 def _unsupervised(site: Settings) -> None:
