@@ -14,7 +14,7 @@ from platform_core.services import java
 from platform_core.settings import ROOT
 from tests.benchmarks import catch_up, comparing, freshness, growth, idle, peer, results
 from tests.benchmarks.asked import Asked
-from tests.benchmarks.figures import Figure, table, this_machine
+from tests.benchmarks.figures import FAILED, Figure, attempted, table, this_machine
 from tests.benchmarks.platform import heed_signals, remove, sweep
 from tests.benchmarks.results import Section
 
@@ -50,17 +50,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _measured(name: str, plan: Asked) -> Section:
-    """A section that fails says so in the table; the others go on."""
     measure, notes = SECTIONS[name]
     plan.say(name)
     machine, began = this_machine(java.find().command), time.monotonic()
     folder = plan.work / name
     try:
-        figures = measure(replace(plan, work=folder))
-    except Exception as error:
-        print(f"{name} failed: {error}", file=sys.stderr)
-        first = next((line for line in str(error).splitlines() if line.strip()), "")
-        figures = [Figure(name, "failed", None, "", note=f"{type(error).__name__}: {first}"[:200])]
+        figures = attempted(name, lambda: measure(replace(plan, work=folder)))
     finally:
         sweep(folder)
         remove(folder)
@@ -69,7 +64,7 @@ def _measured(name: str, plan: Asked) -> Section:
 
 
 def _came(section: Section) -> bool:
-    return not any(one.name == "failed" for one in section.figures)
+    return not any(one.name == FAILED for one in section.figures)
 
 
 def parser() -> argparse.ArgumentParser:

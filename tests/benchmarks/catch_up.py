@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from ingest.topics import PAGE_VIEWS, SEARCHES, STOCKS, USER_PROFILES, WORDCOUNT_INPUT
@@ -11,7 +12,7 @@ from platform_core.declare import Topic
 from platform_core.declare.discover import load_job
 from tests.benchmarks import catching_up, peer, preload
 from tests.benchmarks.asked import Asked
-from tests.benchmarks.figures import Figure
+from tests.benchmarks.figures import Figure, attempted
 from tests.benchmarks.platform import Platform, platform
 
 NOTES = (
@@ -56,7 +57,7 @@ def measure(asked: Asked) -> list[Figure]:
         for job, history in asked.of_jobs(histories(asked.quick)).items():
             asked.say(f"{job}: {history.size:,} records")
             preload.provide(ours.settings, history.topics, history.records(history.size))
-            figures += _of_job(ours, job, history, rival)
+            figures += attempted(f"catch-up, {job}", partial(_of_job, ours, job, history, rival))
     return figures
 
 

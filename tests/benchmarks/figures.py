@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
+
+FAILED = "failed"
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,16 @@ class Figure:
         low = "" if self.at_least is None else f"≥ {written(self.at_least)}"
         high = "" if self.at_most is None else f"≤ {written(self.at_most)}"
         return low or high
+
+
+def attempted(of: str, measure: Callable[[], list[Figure]]) -> list[Figure]:
+    """What it measured; a failure is told in the table, and costs no other figure."""
+    try:
+        return measure()
+    except Exception as error:
+        print(f"{of} failed: {error}", file=sys.stderr, flush=True)
+        first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+        return [Figure(of, FAILED, None, "", note=f"{type(error).__name__}: {first}"[:200])]
 
 
 def written(value: float | None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import ExitStack
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -19,7 +20,7 @@ from platform_core.settings import Settings
 from platform_core.tables.delta import Output
 from platform_core.tables.schema import table_schema
 from tests.benchmarks.asked import Asked
-from tests.benchmarks.figures import Figure
+from tests.benchmarks.figures import Figure, attempted
 from tests.benchmarks.live import await_first_batch, driver, sender
 from tests.benchmarks.platform import Platform, platform
 
@@ -47,18 +48,13 @@ HISTORY = {
 
 
 def measure(asked: Asked) -> list[Figure]:
-    figures: list[Figure] = []
-    for job in asked.of_jobs(ROWS):
-        seconds: list[float] = []
-        for times in (1, LARGER):
-            asked.say(f"{job}: a table of {ROWS[job] * times:,} rows")
-            seconds.append(_batch_seconds(asked, job, ROWS[job] * times))
-        figures += _compared(job, *seconds)
-    return figures
+    jobs = asked.of_jobs(ROWS)
+    return [one for job in jobs for one in attempted(f"growth, {job}", partial(_compared, asked, job))]
 
 
-def _compared(job: str, small: float, large: float) -> list[Figure]:
+def _compared(asked: Asked, job: str) -> list[Figure]:
     of = f"growth, {job}"
+    small, large = (_batch_seconds(asked, job, ROWS[job] * times) for times in (1, LARGER))
     return [
         Figure(of, f"a batch, table of {ROWS[job]:,} rows", small * 1000, "ms"),
         Figure(of, f"a batch, table of {ROWS[job] * LARGER:,} rows", large * 1000, "ms"),
@@ -67,6 +63,7 @@ def _compared(job: str, small: float, large: float) -> list[Figure]:
 
 
 def _batch_seconds(asked: Asked, name: str, rows: int) -> float:
+    asked.say(f"{name}: a table of {rows:,} rows")
     warm, measured = (8, 12) if asked.quick else (10, 20)
     with ExitStack() as held:
         ours = held.enter_context(platform(asked.work / f"{name}-{rows}"))

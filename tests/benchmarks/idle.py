@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterable
+from functools import partial
 
 import psutil
 from rich.console import Console
@@ -19,7 +20,7 @@ from platform_core.services.up import up
 from platform_core.settings import Settings
 from tests.benchmarks.asked import Asked
 from tests.benchmarks.catching_up import started
-from tests.benchmarks.figures import Figure
+from tests.benchmarks.figures import Figure, attempted
 from tests.benchmarks.platform import settings_of
 
 NOTES = (
@@ -38,11 +39,18 @@ def measure(asked: Asked) -> list[Figure]:
     figures: list[Figure] = []
     for start, at_most in (("cold", None), ("warm", 60)):
         asked.say(f"a {start} start")
-        seconds, memory = _demo(settings, start)
-        figures.append(Figure("first results", f"{start} start", seconds, "s", at_most=at_most))
-        figures.append(Figure("first results", f"memory then, {start} start", memory, "MB", at_most=ROOM_MB))
+        figures += attempted(f"first results, {start} start", partial(_first_results, settings, start, at_most))
     asked.say("a platform without jobs")
-    return figures + _idle(settings_of(asked.work / "idle"), 10 if asked.quick else 30)
+    once = partial(_idle, settings_of(asked.work / "idle"), 10 if asked.quick else 30)
+    return figures + attempted("idle platform", once)
+
+
+def _first_results(settings: Settings, start: str, at_most: float | None) -> list[Figure]:
+    seconds, memory = _demo(settings, start)
+    return [
+        Figure("first results", f"{start} start", seconds, "s", at_most=at_most),
+        Figure("first results", f"memory then, {start} start", memory, "MB", at_most=ROOM_MB),
+    ]
 
 
 def _demo(settings: Settings, start: str) -> tuple[float, float]:
