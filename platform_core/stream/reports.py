@@ -62,6 +62,7 @@ class Reports:
     def tell(self, outcome: Outcome) -> None:
         facts = self._facts(outcome)
         self._kept.append((outcome.position, facts, outcome.table_version))
+        self._send()  # first: one that was superseded while it was frozen has nothing to say any more
         event(
             logger,
             "batch committed",
@@ -75,7 +76,6 @@ class Reports:
             version=outcome.table_version,
             repeated=outcome.repeated,
         )
-        self._send()
 
     def _send(self) -> None:
         while self._kept:
