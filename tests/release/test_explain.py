@@ -31,7 +31,7 @@ from streaming_jobs.stock_stats.job import stock_stats
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(900)]
 
 
 def trades(seed: int, count: int) -> list[Record]:

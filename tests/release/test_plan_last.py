@@ -27,6 +27,7 @@ from platform_core.settings import Settings
 from tests.conftest import Broker
 from tests.release.conftest import Tree
 
+pytestmark = pytest.mark.timeout(900)  # each trial starts two JVMs
 _COUNTS = '''
 """Lines by window, with the name of their key."""
 
