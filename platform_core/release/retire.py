@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,12 +14,15 @@ from platform_core.control import cutover_rows as rows
 from platform_core.control.leases import driver_lease
 from platform_core.control.releases import Release
 from platform_core.control.store import ControlStore, Cursor
-from platform_core.errors import LeaseHeld, ServiceUnavailable, SetupError, UsageError
+from platform_core.errors import ArchiveError, LeaseHeld, ServiceUnavailable, SetupError, UsageError
 from platform_core.names import ReleaseId
 from platform_core.release import manifest, places
 from platform_core.release.environment import Locks
 from platform_core.release.manifest import Manifest
 from platform_core.settings import Settings
+from platform_core.telemetry import event
+
+logger = logging.getLogger(__name__)
 
 FRESH_SECONDS = 60.0  # a reader that resolved the alias right before a cutover may read that long
 STOP_SECONDS = 90.0
@@ -170,11 +174,16 @@ def _comparisons(settings: Settings, release: ReleaseId) -> list[Path]:
 
 
 def _environments(settings: Settings, release: Release) -> list[Path]:
-    """Those that were built for its locks, and for no other release's that is still there."""
+    """Those that were built for its locks, and for no other release's that is still there. A release whose manifest
+    cannot be read may need any of them: they all stay."""
     mine = {settings.archive(release.id), *_revisions(settings, release.id)}
     folders = {path.parent for path in (settings.home / "releases").glob(f"*/v*/{manifest.MANIFEST}")}
-    needed = {_environment(manifest.read(folder)) for folder in folders - mine}
-    names = {_environment(manifest.read(folder)) for folder in folders & mine}
+    try:
+        needed = {_environment(manifest.read(folder)) for folder in folders - mine}
+        names = {_environment(manifest.read(folder)) for folder in folders & mine}
+    except ArchiveError as error:
+        event(logger, "environments kept", level=logging.WARNING, release=release.id, error=error)
+        return []
     return sorted(settings.home / "environments" / name for name in names - needed)
 
 

@@ -24,6 +24,27 @@ pytestmark = pytest.mark.stack
 
 
 @pytest.fixture
+def settings(settings: Settings, tmp_path: Path) -> Settings:
+    """A home of its own: other tests leave broken archives in theirs."""
+    password = settings.postgres.model_copy(update={"password_file": str(settings.home / "postgres.password")})
+    return settings.model_copy(update={"home": tmp_path / "home", "postgres": password})
+
+
+def test_a_broken_archive_of_another_job_keeps_environments_and_stops_nothing(
+    settings: Settings, store: ControlStore, one: Pair
+) -> None:
+    torn = settings.home / "releases" / "another" / "v1" / manifest.MANIFEST
+    torn.parent.mkdir(parents=True)
+    torn.write_text("{")
+    shared = environment_kept(settings, manifest.read(settings.archive(one.new.release)))
+    for side in (one.new, one.old):
+        side.die()
+    retire(settings, store, one.new.release, "ada")
+    assert not settings.archive(one.new.release).exists()
+    assert shared.is_dir()
+
+
+@pytest.fixture
 def one(store: ControlStore, tree: Tree, settings: Settings) -> Pair:
     """With all that a release has on disk and on the broker."""
     made = pair(store, ReleaseId(tree.job, 1))
