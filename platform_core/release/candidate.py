@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -98,10 +97,7 @@ def _nominate(store: ControlStore, manifest: Manifest, start: Start, by: str, no
         made = releases.add(
             cursor,
             manifest.release,
-            archive_sha256=manifest.archive_sha256,
-            fingerprint=manifest.fingerprint,
-            manifest=json.loads(manifest.to_json()),
-            topics=dict(manifest.topics),
+            **manifest.row(),
             by=by,
             state="replaying",
             reason=note,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import shutil
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
@@ -37,10 +36,7 @@ def freeze(job_name: str, settings: Settings, store: ControlStore, by: str) -> R
         return releases.create(
             store,
             manifest.release,
-            archive_sha256=manifest.archive_sha256,
-            fingerprint=manifest.fingerprint,
-            manifest=json.loads(manifest.to_json()),
-            topics=dict(manifest.topics),
+            **manifest.row(),
             by=by,
         )
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from platform_core.errors import ArchiveError
 from platform_core.names import ReleaseId
@@ -22,6 +22,15 @@ class Output:
     table: str
     schema: str
     key: tuple[str, ...]
+
+
+class Row(TypedDict):
+    """What the control store keeps of a manifest."""
+
+    archive_sha256: str
+    fingerprint: str
+    manifest: dict[str, Any]
+    topics: dict[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +49,14 @@ class Manifest:
     warnings: tuple[str, ...] = ()  # what a person should know of its topics
     created_at: str
     created_by: str
+
+    def row(self) -> Row:
+        return Row(
+            archive_sha256=self.archive_sha256,
+            fingerprint=self.fingerprint,
+            manifest=json.loads(self.to_json()),
+            topics=dict(self.topics),
+        )
 
     @property
     def release(self) -> ReleaseId:

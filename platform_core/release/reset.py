@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
 from platform_core.control import aliases, audit, cutovers, releases, wanted
@@ -76,10 +75,7 @@ def _made(settings: Settings, store: ControlStore, job: str, start: Start, by: s
             return releases.add(
                 cursor,
                 manifest.release,
-                archive_sha256=manifest.archive_sha256,
-                fingerprint=manifest.fingerprint,
-                manifest=json.loads(manifest.to_json()),
-                topics=dict(manifest.topics),
+                **manifest.row(),
                 by=by,
                 reason=reason,
                 replay_from=start,
