@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 NEVER = 1 << 62
+_STRETCH = 256  # offsets: a record is looked for among the batches that read of its stretch, not among all
 
 
 @dataclass(frozen=True)
@@ -82,11 +83,17 @@ class Commits:
             for topic, parts in position.offsets.items()
             for partition, end in parts.items()
         ]
-        rows = [(*one, self.late_before_ms(one[-1])) for one in ranges if one[2] < one[3]]
-        shape = "topic STRING, partition INT, from LONG, until LONG, batch LONG, late_before LONG"
+        rows = [
+            (*one, self.late_before_ms(one[-1]), stretch)
+            for one in ranges
+            for stretch in range(one[2] // _STRETCH, -(-one[3] // _STRETCH))
+            if one[2] < one[3]
+        ]
+        shape = "topic STRING, partition INT, from LONG, until LONG, batch LONG, late_before LONG, stretch LONG"
         read = records_in(spark, settings, {}, self.last.offsets)
-        known = read.join(F.broadcast(spark.createDataFrame(rows, shape)), ["topic", "partition"])
-        return known.where("offset >= from AND offset < until").drop("from", "until")
+        read = read.withColumn("stretch", F.expr(f"offset div {_STRETCH}"))
+        known = read.join(F.broadcast(spark.createDataFrame(rows, shape)), ["topic", "partition", "stretch"])
+        return known.where("offset >= from AND offset < until").drop("from", "until", "stretch")
 
 
 def _parts(offsets: Offsets) -> dict[tuple[str, int], int]:

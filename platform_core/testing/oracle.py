@@ -8,9 +8,8 @@ watermark held. Whole tables are compared, so that a lost row shows as much as a
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +23,7 @@ from platform_core.settings import Settings
 from platform_core.stream.intake import admitted, parsed
 from platform_core.stream.plan import laid_out
 from platform_core.stream.publish import encoded
-from platform_core.testing.commits import NEVER, Commits
+from platform_core.testing.commits import Commits
 from platform_core.testing.matching import Candidates, Matching, Pending, Row, milliseconds, unlike
 
 if TYPE_CHECKING:
@@ -103,26 +102,27 @@ class Oracle:
         return [self._candidates(row, lookups, commits) for row in rows]
 
     def _computed(self, records: DataFrame) -> Iterable[DataFrame]:
-        """The transform's rows. Where an event came too late for some of its windows, these are computed without it."""
+        """The transform's rows. Where an event came too late for some of its windows, these are computed without it.
+
+        An event counts for a window that its watermark had not reached. Windows that lie apart share no event, so
+        that one pass computes them all: as many passes as windows overlap, however many batches there were.
+        """
         from pyspark.sql import functions as F
 
         if self._closing is None:
             yield self._transformed(records, F.lit(True))
             return
         event_ms, late_before = F.unix_millis("event_time"), F.col("late_before")
-        dropped = event_ms + self._closing.window_ms <= late_before
-        partly = ~dropped & (event_ms < late_before)
+        kept = event_ms + self._closing.window_ms > late_before
+        if not self._closing.window_ms:
+            yield self._transformed(records, kept)
+            return
         ends = F.unix_millis(self._closing.column)
-        for low, high in pairwise([-1, *self._levels(records, partly), NEVER]):
-            counted = ~dropped & (~partly | (late_before <= low))
-            yield self._transformed(records, counted).where((ends > low) & (ends <= high))
-
-    def _levels(self, records: DataFrame, partly: Expression) -> list[int]:
-        streams = [part for part in self._job.streams.values() if part.watermarked]
-        if self._closing is None or not self._closing.window_ms:
-            return []
-        found = [parsed(records, part).where(partly).select("late_before").distinct().collect() for part in streams]
-        return sorted({row[0] for rows in found for row in rows})
+        known = self._transformed(records, kept).select(ends).distinct().collect()
+        for some in _apart(sorted(row[0] for row in known), self._closing.window_ms):
+            closes = F.array_min(F.filter(F.lit(some), lambda end: end > event_ms))
+            counts = (event_ms >= late_before) | closes.isNull() | (closes > late_before)
+            yield self._transformed(records, kept & counts).where(ends.isin(some))
 
     def _transformed(self, records: DataFrame, kept: Expression) -> DataFrame:
         inputs = {name: admitted(parsed(records, part).where(kept), part) for name, part in self._job.streams.items()}
@@ -158,6 +158,18 @@ class Oracle:
         wait = max((int(part.waits.total_seconds() * 1000) for part in self._job.lookups.values()), default=0)
         column = self._closing.column if self._closing and final else None
         return Pending(column, min(commits.last.watermark_ms, commits.last.newest_ms - wait))
+
+
+def _apart(ends: Sequence[int], length: int) -> list[list[int]]:
+    """The ends of windows, sorted into groups whose windows do not overlap."""
+    groups: list[list[int]] = []
+    for end in ends:
+        fitting = next((group for group in groups if group[-1] + length <= end), None)
+        if fitting is None:
+            groups.append([end])
+        else:
+            fitting.append(end)
+    return groups
 
 
 class Versions:
