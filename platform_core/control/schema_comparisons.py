@@ -1,4 +1,4 @@
-"""The table of verdicts. Only ever added to, as schema.py says."""
+"""The tables of verdicts. Only ever added to, as schema.py says."""
 
 from __future__ import annotations
 
@@ -22,7 +22,20 @@ create table if not exists weir.comparisons (
     at timestamptz not null default clock_timestamp()
 )"""
 
+_CHECKS: LiteralString = """
+create table if not exists weir.checks (
+    job text not null,
+    number int not null,
+    name text not null,
+    passed boolean not null,
+    grave boolean not null,
+    says text not null,
+    at timestamptz not null default clock_timestamp(),
+    primary key (job, number, name)
+)"""
+
 STATEMENTS: tuple[LiteralString, ...] = (
     _COMPARISONS,
+    _CHECKS,
     "create index if not exists comparisons_of_pair on weir.comparisons (job, right_number, left_number, id)",
 )

@@ -9,30 +9,45 @@ from __future__ import annotations
 import time
 
 import dagster as dg
+from pydantic import Field
 
 from platform_core.control import cutovers, releases
 from platform_core.control.cutovers import Cutover
 from platform_core.errors import BatchFailed, UsageError
 from platform_core.names import ReleaseId
 from platform_core.orchestrate.platform import Platform
-from platform_core.orchestrate.steering import Act, Request, stream_job
+from platform_core.orchestrate.steering import Act, Request, Why, stream_job
 from platform_core.release import cutting_over
 from platform_core.release.candidate import Asked, release_candidate
 from platform_core.release.comparing import compare_releases
 from platform_core.release.explaining import explained_by
+from platform_core.release.reset import reset
 from platform_core.release.retire import retire
+from platform_core.release.starting import EARLIEST
 
 _LOOK_SECONDS = 0.2
 
 
+class From(Why):
+    start: str = Field(EARLIEST, description="earliest, or a time as in 2026-01-31T12:00:00Z")
+
+
+class Anew(Why):
+    start: str = Field(description="earliest, or a time as in 2026-01-31T12:00:00Z")
+
+
 def changing_jobs(platform: Platform) -> list[dg.JobDefinition]:
-    return [stream_job(platform, name, act, about) for name, (act, about) in _ACTIONS.items()]
+    plain = [stream_job(platform, name, act, about) for name, (act, about) in _ACTIONS.items()]
+    return [
+        stream_job(platform, "release", _release, _ABOUT_RELEASE, From),
+        *plain,
+        stream_job(platform, "reset", _reset, _ABOUT_RESET, Anew),
+    ]
 
 
 def _release(platform: Platform, request: Request) -> str:
-    made = release_candidate(
-        request.job, platform.settings, platform.store, request.by, Asked(note=request.reason, again=True)
-    )
+    asked = Asked(start=request.start, note=request.reason, again=True)
+    made = release_candidate(request.job, platform.settings, platform.store, request.by, asked)
     return f"{made.id} replays from {made.replay_from.asked if made.replay_from else 'earliest'}"
 
 
@@ -58,17 +73,26 @@ def _roll_back(platform: Platform, request: Request) -> str:
     return _awaited(platform, asked)
 
 
+def _reset(platform: Platform, request: Request) -> str:
+    made = reset(platform.settings, platform.store, request.job, request.start, request.by, request.reason)
+    return f"{made.new} is live and begins at {request.start}; {made.old} stopped, its table stays until it is retired"
+
+
 def _retire(platform: Platform, request: Request) -> str:
     """The oldest that is on standby: a candidate that was not wanted after all is retired by name, from the CLI."""
     gone = retire(platform.settings, platform.store, _oldest_standby(platform, request.job), request.by)
     return f"removed {', '.join(gone)}"
 
 
+_ABOUT_RELEASE = (
+    "Freezes the working tree as the stream's candidate. It replays history beside the live release, then follows."
+)
+_ABOUT_RESET = (
+    "Stops the stream and begins anew, as a new release of the working tree, from where the launchpad says. Readers "
+    "see its table at once, with what it has by then; the old one stays until it is retired. With room for both "
+    "tables, `release` and `cut_over` do the same without a gap."
+)
 _ACTIONS: dict[str, tuple[Act, str]] = {
-    "release": (
-        _release,
-        "Freezes the working tree as the stream's candidate. It replays history beside the live release, then follows.",
-    ),
     "compare": (
         _compare,
         "Compares the candidate's table with the live one's at the same offsets; the run fails when they differ.",

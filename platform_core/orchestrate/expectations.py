@@ -22,6 +22,8 @@ from platform_core.orchestrate.platform import Platform
 if TYPE_CHECKING:
     import pandas as pd
 
+    from platform_core.read.tables import LiveTable
+
 _CONNECT = ("pyspark.sql.connect.dataframe", "pyspark.sql.connect.session")
 
 
@@ -43,7 +45,7 @@ def suite_checks(platform: Platform, suite: Suite) -> dg.AssetChecksDefinition:
         wanted = {key.name for key in context.selected_asset_check_keys}
         chosen = tuple(expect for expect in suite.expectations if expect.name in wanted)
         rows, release = newest_rows(platform, suite)
-        results = [_result(suite, finding, len(rows), release) for finding in validate(rows, chosen)]
+        results = [result_of(table_key(suite.table), finding, len(rows), release) for finding in validate(rows, chosen)]
         yield from results
         _tell_without_run(context.instance, suite, results)
 
@@ -94,16 +96,21 @@ def suite_schedule(platform: Platform, suite: Suite) -> dg.ScheduleDefinition:
 
 
 def newest_rows(platform: Platform, suite: Suite) -> tuple["pd.DataFrame", str]:
-    """The rows within the suite's reach of the live release's watermark, and which release that is."""
-    import pyarrow.compute as pc
-
+    """Those of the live release, and which release that is."""
     from platform_core.read import open_tables
 
     table = open_tables(platform.settings, platform.store).table(suite.table)
+    return rows_of(table, suite), str(table.release)
+
+
+def rows_of(table: "LiveTable", suite: Suite) -> "pd.DataFrame":
+    """The rows within the suite's reach of the watermark that the table was written with."""
+    import pyarrow.compute as pc
+
     position = table.position()
     watermark = timedelta(milliseconds=position.watermark_ms if position else 0)
     since = datetime.fromtimestamp(0, UTC) + max(watermark - suite.reaches_back, timedelta())
-    return table.pandas(filter=pc.field(suite.newest_by) >= since), str(table.release)
+    return table.pandas(filter=pc.field(suite.newest_by) >= since)
 
 
 def validate(rows: "pd.DataFrame", expectations: tuple[Expect, ...]) -> list[Finding]:
@@ -161,11 +168,11 @@ def _spec(suite: Suite, expect: Expect) -> dg.AssetCheckSpec:
     return dg.AssetCheckSpec(expect.name, asset=table_key(suite.table), description=about)
 
 
-def _result(suite: Suite, finding: Finding, rows: int, release: str) -> dg.AssetCheckResult:
+def result_of(key: dg.AssetKey, finding: Finding, rows: int, release: str) -> dg.AssetCheckResult:
     severity = dg.AssetCheckSeverity.ERROR if finding.expect.severity == "error" else dg.AssetCheckSeverity.WARN
     return dg.AssetCheckResult(
         passed=finding.holds,
-        asset_key=table_key(suite.table),
+        asset_key=key,
         check_name=finding.expect.name,
         severity=severity,
         description=finding.trouble or ("holds" if finding.holds else "does not hold"),

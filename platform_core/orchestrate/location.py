@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import dagster as dg
 
+from platform_core.orchestrate.candidates import candidate_checks, candidates_compared
 from platform_core.orchestrate.changing import changing_jobs
 from platform_core.orchestrate.daily import daily_definitions
 from platform_core.orchestrate.expectations import suite_checks, suite_schedule
@@ -23,9 +24,18 @@ def location(platform: Platform) -> dg.Definitions:
     return dg.Definitions.merge(
         dg.Definitions(
             assets=_nodes(platform),
-            asset_checks=[*_health_checks(platform), _topics_check(platform)],
+            asset_checks=[
+                *_health_checks(platform),
+                *(candidate_checks(platform, job) for job in platform.jobs),
+                _topics_check(platform),
+            ],
             jobs=[*steering_jobs(platform), *changing_jobs(platform)],
-            sensors=[stream_facts(platform), stream_health(platform), topics_seen(platform)],
+            sensors=[
+                stream_facts(platform),
+                stream_health(platform),
+                topics_seen(platform),
+                candidates_compared(platform),
+            ],
             resources={"spark": spark_on_demand(platform.settings)},
             executor=dg.in_process_executor,  # a process for each step costs a start of 20 s and gains nothing
         ),

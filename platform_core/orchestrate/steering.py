@@ -29,6 +29,7 @@ class Request:
     job: str
     by: str
     reason: str
+    start: str = ""  # of `release` and `reset`: earliest, or a time
 
 
 Act = Callable[[Platform, Request], str]  # says in a sentence what was done
@@ -74,13 +75,13 @@ def _live(platform: Platform, job: str) -> ReleaseId:
     return alias.release
 
 
-def stream_job(platform: Platform, action: str, act: Act, about: str) -> dg.JobDefinition:
-    """A job of one op for one stream, chosen as the partition: the page shows a dropdown."""
+def stream_job(platform: Platform, action: str, act: Act, about: str, asks: type[dg.Config] = Why) -> dg.JobDefinition:
+    """A job of one op for one stream, chosen as the partition: the page shows a dropdown; `asks`: its launchpad."""
 
-    @dg.op(name=f"{action}_stream", description=about)
-    def op(context: dg.OpExecutionContext, config: Why) -> None:
+    @dg.op(name=f"{action}_stream", description=about, config_schema=asks.to_config_schema().as_field())
+    def op(context: dg.OpExecutionContext) -> None:
         user = context.run.tags.get(USER_TAG, "someone")
-        request = Request(context.partition_key, f"{user} in Dagster run {context.run_id}", config.reason)
+        request = Request(context.partition_key, f"{user} in Dagster run {context.run_id}", **context.op_config)
         context.log.info(_loudly(platform, request, act))
 
     @dg.job(

@@ -31,7 +31,7 @@ def stream_facts(platform: Platform) -> dg.SensorDefinition:
         description="Tells how each stream gets on: a materialization of its table, once a minute while it moves.",
     )
     def sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult:
-        told, now = _told(context.cursor), time.time()
+        told, now = told_by(context.cursor), time.time()
         seen = looking.look(platform.store, platform.jobs)
         broker = ask(platform.settings, platform.topics)
         events: list[Event] = []
@@ -51,7 +51,7 @@ def topics_seen(platform: Platform) -> dg.SensorDefinition:
         description="Keeps topics true: what the broker has of each, and whether that is what was declared.",
     )
     def sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult:
-        told, now = _told(context.cursor), time.time()
+        told, now = told_by(context.cursor), time.time()
         broker, ids = ask(platform.settings, platform.topics), looking.topic_ids(platform.store, platform.jobs)
         events: list[Event] = []
         for name, topic in broker.topics.items():
@@ -74,7 +74,7 @@ def stream_health(platform: Platform) -> dg.SensorDefinition:
         description="Raises what needs a person: the checks of each live release, when a verdict changes.",
     )
     def sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult:
-        told, now = _told(context.cursor), time.time()
+        told, now = told_by(context.cursor), time.time()
         events: list[Event] = []
         for name, verdicts in judged(platform).items():
             events += _news(live_key(name), verdicts, told, now)
@@ -147,13 +147,13 @@ def evaluation(key: dg.AssetKey, verdict: Verdict) -> dg.AssetCheckEvaluation:
 def _result(events: list[Event], told: Mapping[str, Told]) -> dg.SensorResult:
     """No run comes of it; the tick's line says what was reported."""
     words = f"{len(events)} events reported" if events else "nothing new"
-    return dg.SensorResult(asset_events=events, cursor=_cursor(told), skip_reason=dg.SkipReason(words))
+    return dg.SensorResult(asset_events=events, cursor=cursor_of(told), skip_reason=dg.SkipReason(words))
 
 
-def _told(cursor: str | None) -> dict[str, Told]:
+def told_by(cursor: str | None) -> dict[str, Told]:
     raw: Mapping[str, Any] = json.loads(cursor) if cursor else {}
     return {key: Told(*value) for key, value in raw.items()}
 
 
-def _cursor(told: Mapping[str, Told]) -> str:
+def cursor_of(told: Mapping[str, Told]) -> str:
     return json.dumps({key: [value.subject, value.place, value.at] for key, value in told.items()})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from platform_core.control import comparisons, drivers, leases, positions, releases
+from platform_core.control import checks, comparisons, drivers, leases, positions, releases
 from platform_core.control.cutovers import Move
 from platform_core.control.leases import driver_lease
 from platform_core.control.position import Position, same_place
@@ -37,7 +37,7 @@ class Facts:
     compared: Compared | None
     behind_seconds: float | None  # of the live release's commits; None: at none of its recent positions
     clock_behind_ms: int = 0  # of the live release's at the same offsets: so much would its watermark lag
-    failing_checks: tuple[str, ...] = ()
+    failing_checks: tuple[str, ...] = ()  # each with what it says
 
 
 @dataclass(frozen=True)
@@ -88,10 +88,11 @@ def _verdict(facts: Facts) -> list[Refusal]:
 
 
 def _checks(facts: Facts) -> list[Refusal]:
-    return [Refusal(f"check {name} of {facts.candidate} fails", "See it in Dagster.") for name in facts.failing_checks]
+    see = f"See the checks of {facts.candidate.job}_candidate in Dagster."
+    return [Refusal(f"{facts.candidate} fails its check {check}", see) for check in facts.failing_checks]
 
 
-def facts_of(store: ControlStore, move: Move, failing_checks: Sequence[str] = ()) -> Facts:
+def facts_of(store: ControlStore, move: Move) -> Facts:
     candidate, history = move.new, positions.history(store, move.old, _LOOK_BACK)
     stands = positions.latest(store, candidate)
     met = None if stands is None else _met(stands[0], history)
@@ -104,7 +105,7 @@ def facts_of(store: ControlStore, move: Move, failing_checks: Sequence[str] = ()
         compared=_compared(store, move),
         behind_seconds=None if met is None else (history[0].committed_at - met.committed_at).total_seconds(),
         clock_behind_ms=0 if met is None or stands is None else met.position.newest_ms - stands[0].newest_ms,
-        failing_checks=tuple(failing_checks),
+        failing_checks=tuple(f"{one.check} ({one.says})" for one in checks.failing(store, candidate)),
     )
 
 

@@ -235,7 +235,8 @@ def test_poison_becomes_rejects_and_the_stream_goes_on(
         b"{": "not JSON",
         b"": "empty value",
         trade(price="dear"): "not JSON",
-        trade(ticker=None): "rule ticker is given",
+        trade(ticker=None): "missing field: ticker",
+        trade(ticker=""): "rule ticker is given",
         trade(price=-1): "rule price is positive",
         b" " * 200_000: "not JSON",
     }

@@ -30,8 +30,9 @@ def supervised(platform: Platform) -> Generator[Platform]:
 def launch(platform: Platform, action: str) -> str:
     """Why the run failed."""
     (job,) = [job for job in changing_jobs(platform) if job.name == action]
+    config = {"ops": {"reset_stream": {"config": {"start": "earliest"}}}} if action == "reset" else {}
     with dg.DagsterInstance.ephemeral() as instance:
-        result = job.execute_in_process(instance=instance, partition_key=JOB, raise_on_error=False)
+        result = job.execute_in_process(config, instance=instance, partition_key=JOB, raise_on_error=False)
     assert not result.success
     (event,) = [event for event in result.all_events if event.is_step_failure]
     data = event.step_failure_data
@@ -46,6 +47,7 @@ def launch(platform: Platform, action: str) -> str:
         ("cut_over", JOB),
         ("roll_back", JOB),
         ("retire", "has no release on standby"),
+        ("reset", "has no live release"),
     ],
 )
 def test_what_cannot_be_done_fails_the_run_with_one_sentence(supervised: Platform, action: str, why: str) -> None:

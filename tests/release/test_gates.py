@@ -41,7 +41,7 @@ def test_a_candidate_that_follows_closely_and_was_compared_goes() -> None:
             "stock_stats@v2 differs from stock_stats@v1: 3 keys changed in avg_price; 1 key is missing",
         ),
         ({"compared": Compared(True, (), 1200.0)}, "the verdict on stock_stats@v2 is 20 minutes old, more than 15"),
-        ({"failing_checks": ("no_nulls",)}, "check no_nulls of stock_stats@v2 fails"),
+        ({"failing_checks": ("no_nulls",)}, "stock_stats@v2 fails its check no_nulls"),
     ],
 )
 def test_each_gate_says_what_is_wrong(changes: dict[str, object], what: str) -> None:
