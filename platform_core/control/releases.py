@@ -166,6 +166,25 @@ def change(cursor: Cursor, release: ReleaseId, state: State, reason: str, *, by:
     audit.write(cursor, by, "state", str(release), {"state": state, "reason": reason})
 
 
+def fail(cursor: Cursor, release: ReleaseId, reason: str) -> None:
+    """Nobody tries it any more: a candidate makes room for another. One that readers may need stays what it is."""
+    cursor.execute(
+        "select from weir.releases where job = %s and number = %s and state = any(%s) for update",
+        (release.job, release.number, list(CANDIDATE)),
+    )
+    if cursor.fetchone() is not None:
+        change(cursor, release, "failed", reason, by="weir")
+
+
+def revive(cursor: Cursor, release: ReleaseId, by: str) -> None:
+    """A failed candidate that is wanted to run is one again, and goes on where it stood; unless there is another."""
+    cursor.execute("select state from weir.releases where job = %s and number = %s", (release.job, release.number))
+    row = cursor.fetchone()
+    if row is not None and row["state"] == "failed":
+        _refuse_second(cursor, release.job)
+        change(cursor, release, "replaying", "tried again", by=by)
+
+
 def _row(row: dict[str, Any]) -> Release:
     release = ReleaseId(row.pop("job"), row.pop("number"))
     known = {name: row[name] for name in Release.__dataclass_fields__ if name in row and name != "id"}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from platform_core.control import audit
+from platform_core.control import audit, releases
 from platform_core.control.store import ControlStore, Cursor
 from platform_core.errors import UsageError
 from platform_core.names import ReleaseId
@@ -44,6 +44,7 @@ def restart(store: ControlStore, release: ReleaseId, by: str, reason: str = "") 
         if row is None:
             raise UsageError(f"{release} was never started.", remedy=f"Run `weir start {release.job}`.")
         audit.write(cursor, by, "restart", str(release), {"generation": row["generation"], "reason": reason})
+        releases.revive(cursor, release, by)
     return _row(row)
 
 
@@ -59,6 +60,8 @@ def ask(cursor: Cursor, release: ReleaseId, state: State, by: str, reason: str) 
     )
     wanted = _row(cursor.fetchone() or {})
     audit.write(cursor, by, state, str(release), {"generation": wanted.generation, "reason": reason})
+    if state == "run":
+        releases.revive(cursor, release, by)
     return wanted
 
 

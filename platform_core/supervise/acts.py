@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Unpack
 
-from platform_core.control import drivers, leases
+from platform_core.control import drivers, leases, releases
 from platform_core.control.drivers import Changes
 from platform_core.control.leases import Lease
 from platform_core.control.owners import Owner
@@ -87,15 +87,19 @@ class Acts:
 
     def _give_up(self, release: ReleaseId, action: GiveUp, case: Case) -> None:
         self._clear(case)
-        self._put(
-            release,
-            state="failed",
-            failures=action.failures,
-            reason=action.reason,
-            permanent=action.permanent,
-            given_up=True,
-            next_try_at=None,
-        )
+        with self.store.transaction() as cursor:
+            leases.check(cursor, self.lease)
+            drivers.put(
+                cursor,
+                release,
+                state="failed",
+                failures=action.failures,
+                reason=action.reason,
+                permanent=action.permanent,
+                given_up=True,
+                next_try_at=None,
+            )
+            releases.fail(cursor, release, action.reason)
         fields = {"release": release, "failures": action.failures, "why": action.reason}
         event(logger, "driver given up", level=logging.ERROR, permanent=action.permanent, **fields)
 

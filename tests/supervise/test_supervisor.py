@@ -6,12 +6,14 @@ import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from platform_core.control import audit, leases, services, wanted
+from platform_core.control import audit, leases, releases, services, wanted
 from platform_core.control.leases import driver_lease
 from platform_core.control.owners import Owner
+from platform_core.errors import UsageError
 from platform_core.names import ReleaseId
 from tests.control.own_postgres import own_postgres
 from tests.control.words import until
@@ -84,6 +86,27 @@ def test_a_driver_that_fails_again_and_again_is_given_up_until_someone_asks(stag
     stage.start(STOCKS)
     stage.runs(STOCKS)
     assert stage.driver(STOCKS).failures == 0
+
+
+def test_a_candidate_that_is_given_up_has_failed_with_the_reason_until_someone_asks(stage: Stage) -> None:
+    nothing: dict[str, Any] = {"archive_sha256": "", "fingerprint": "", "manifest": {}, "topics": {}, "by": "ada"}
+    live, candidate, another = (ReleaseId(STOCKS.job, number) for number in (7, 8, 9))
+    releases.create(stage.store, live, state="live", **nothing)
+    releases.create(stage.store, candidate, state="following", **nothing)
+    stage.supervisor()
+    stage.start(live, "exit 3")
+    stage.start(candidate, "exit 3")
+    until(lambda: releases.get(stage.store, candidate).state == "failed")
+    assert releases.get(stage.store, candidate).reason.endswith("ended with exit code 3 (failure 3 in a row, limit 3)")
+    stage.is_in(live, "failed")
+    assert releases.get(stage.store, live).state == "live"
+    stage.start(candidate)
+    assert releases.get(stage.store, candidate).state == "replaying"
+    stage.runs(candidate)
+    releases.set_state(stage.store, candidate, "failed", "a test")
+    releases.create(stage.store, another, state="replaying", **nothing)
+    with pytest.raises(UsageError, match="is a candidate already"):
+        stage.start(candidate)
 
 
 def test_a_permanent_failure_is_not_tried_again(stage: Stage) -> None:
