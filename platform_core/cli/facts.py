@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from platform_core.control.cutovers import Cutover
     from platform_core.control.drivers import Driver
     from platform_core.control.progress import Progress
     from platform_core.control.releases import Release
@@ -71,10 +72,11 @@ class Facts:
     alive: frozenset[str]  # names of leases
     progress: Mapping[ReleaseId, Progress]
     beats: Mapping[str, Beat]
+    cutovers: Sequence[Cutover] = ()  # under way
 
 
 def read(store: ControlStore) -> Facts:
-    from platform_core.control import drivers, leases, progress, releases, services, wanted
+    from platform_core.control import cutovers, drivers, leases, progress, releases, services, wanted
 
     with store.transaction() as cursor:
         alive = frozenset(name for name, lease in leases.among(cursor, "driver/").items() if lease.alive)
@@ -85,6 +87,7 @@ def read(store: ControlStore) -> Facts:
         alive=alive,
         progress=progress.latest(store),
         beats=services.all(store),
+        cutovers=cutovers.all_open(store),
     )
 
 
@@ -115,7 +118,7 @@ def _line(release: Release, facts: Facts) -> Line:
         state=state,
         restarts=driver.restarts if driver else 0,
         pid=driver.pid if driver and state == "running" else None,
-        reason=_reason(state, asked, driver, release),
+        reason=_reason(state, asked, driver, release) or _moving(release, facts),
         revision=release.revision,
         **known,
     )
@@ -142,6 +145,14 @@ def _reason(state: str, asked: Wanted | None, driver: Driver | None, release: Re
     if state in ("paused", "stopped") and asked is not None:
         return asked.reason or f"by {asked.by}"
     return release.reason if release.state == "failed" else ""
+
+
+def _moving(release: Release, facts: Facts) -> str:
+    """The cutover that it takes part in."""
+    for one in facts.cutovers:
+        if any(release.id in (move.old, move.new) for move in one.moves):
+            return f"{one.kind} {one.id} is {one.phase}, asked by {one.by}{': ' if one.why else ''}{one.why}"
+    return ""
 
 
 def _measured(progress: Progress) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import pytest
 from platform_core.cli.facts import Facts, lines, state_of, supervision
 from platform_core.control.drivers import Driver
 from platform_core.control.facts import BatchFacts
+from platform_core.control.moving import Cutover, Move
 from platform_core.control.progress import Progress, Totals
 from platform_core.control.releases import Release
 from platform_core.control.services import Beat
@@ -115,3 +116,13 @@ def test_a_supervisor_that_is_silent_is_not_there(beats: dict[str, Beat], there:
     found = supervision(facts(beats=beats))
     assert found.there is there
     assert there or "NOTHING SUPERVISES" in str(found)
+
+
+def test_a_line_shows_the_cutover_that_its_release_takes_part_in() -> None:
+    moves = (Move("stock_stats", V1, ReleaseId("stock_stats", 2)),)
+    why = "v2 has 9 records to read"
+    under_way = Cutover(3, "cutover", "held", "ann", "", why, NOW, NOW, NOW, None, None, None, False, moves)
+    seen = [release(1), release(2, "following"), release(3, "standby")]
+    old, new, other = lines(facts(*seen, cutovers=[under_way]))
+    assert (old.reason, new.reason) == ("cutover 3 is held, asked by ann: v2 has 9 records to read",) * 2
+    assert other.reason == ""
