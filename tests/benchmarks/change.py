@@ -1,0 +1,226 @@
+"""Two jobs are cut over and rolled back together, again and again, while everybody reads: what it takes, and costs."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from datetime import datetime
+from pathlib import Path
+from statistics import median
+
+from ingest.topics import STOCKSTATS_OUTPUT, USER_ACTIVITY
+from platform_core.broker import Broker
+from platform_core.control import cutovers, positions, progress, releases, wanted
+from platform_core.control.cutovers import Cutover, Move
+from platform_core.control.position import same_place
+from platform_core.declare.discover import load_job
+from platform_core.errors import UsageError
+from platform_core.names import ReleaseId
+from platform_core.read import open_tables
+from platform_core.release import cutting_over, gates
+from platform_core.release.candidate import Asked as AskedRelease
+from platform_core.release.candidate import release_candidate
+from platform_core.release.comparing import compare_releases
+from platform_core.release.first import first_release
+from platform_core.services import process
+from tests.benchmarks.asked import Asked
+from tests.benchmarks.catching_up import started
+from tests.benchmarks.figures import Figure, attempted
+from tests.benchmarks.live import START_SECONDS, sender
+from tests.benchmarks.platform import Platform, platform
+from tests.benchmarks.readers import CLIENTS, DELTA_READERS, STATS, VIEWS, Watchers
+
+JOBS = ("stock_stats", "clickstream")
+TABLES = {"stock_stats": STATS, "clickstream": VIEWS}
+RATES = {"stock_stats": 300.0, "clickstream": 150.0}
+OF = "change under load"
+PATIENCE = 600.0
+NOTES = (
+    "Change: stock_stats and clickstream, both tables at once, forward after a comparison and back without one, while "
+    f"{CLIENTS:,} asyncio clients resolve both tables, {DELTA_READERS} readers read them whole, and two read_committed "
+    "consumers read the topics; all on the same machine as four drivers and the senders.",
+    "The flip: from all candidates aligned to the end of the transaction. Standing still: from the last commit before to "
+    "the first after, of the slower table. The rollback: from asking until readers see the old release.",
+    "Slow-down: the live release's median batch of stock_stats while its candidate replays or follows, to that before "
+    "there was one.",
+)
+
+
+def measure(asked: Asked) -> list[Figure]:
+    return attempted(OF, lambda: _measured(asked))
+
+
+def _measured(asked: Asked) -> list[Figure]:
+    times, span = (4, 15) if asked.quick else (20, 40)
+    with ExitStack() as held:
+        ours = held.enter_context(platform(asked.work / "change"))
+        for job in JOBS:
+            release = first_release(job, ours.settings, ours.store, "benchmark").id
+            wanted.want(ours.store, release, "run", "benchmark")
+        env = {**ours.settings.child_environment(), "PYTHONPATH": str(ours.settings.root)}
+        supervisor = [sys.executable, "-m", "platform_core.supervise"]
+        held.enter_context(started(supervisor, env, ours.settings.logs / "supervisor.log", ours.settings.home))
+        senders = ExitStack()
+        held.enter_context(senders)
+        for job in JOBS:
+            senders.enter_context(sender(ours, job, RATES[job]))
+        _await(lambda: all(_batch(ours, ReleaseId(job, 1)) > 10 for job in JOBS), "both live", START_SECONDS)
+        figures = list(_slowed(ours, asked, span))
+        topics = {STATS: STOCKSTATS_OUTPUT.name, VIEWS: USER_ACTIVITY.name}
+        with Watchers(ours.settings, topics) as watchers:
+            moved = [_moved(ours, asked, number) for number in range(times)]
+            senders.close()
+            _await(lambda: all(_read_all(ours, job) for job in JOBS), "the live releases read all")
+            differing = sum(_differing(ours, watchers, job) for job in JOBS)
+        figures += _of_moves(moved)
+        return [*figures, *_of_readers(watchers, differing)]
+
+
+def _slowed(ours: Platform, asked: Asked, span: int) -> Iterator[Figure]:
+    """The live one alone; beside a replay; beside a follower."""
+    live, candidate = ReleaseId("stock_stats", 1), ReleaseId("stock_stats", 2)
+    asked.say("the live releases alone")
+    alone = _batch_seconds(ours, live, span, lambda: True)
+    for job in JOBS:
+        release_candidate(job, ours.settings, ours.store, "benchmark", AskedRelease(again=True))
+    asked.say("their candidates replay")
+    _await(lambda: positions.latest(ours.store, candidate) is not None, "the candidate's first step")
+    replays = lambda: releases.get(ours.store, candidate).state == "replaying"  # noqa: E731
+    beside_replay = _batch_seconds(ours, live, span, replays)
+    _await(lambda: all(releases.get(ours.store, ReleaseId(job, 2)).state == "following" for job in JOBS), "followers")
+    asked.say("their candidates follow")
+    beside_follower = _batch_seconds(ours, live, span, lambda: True)
+    yield Figure(OF, "a live batch, alone", alone * 1000, "ms")
+    for name, found in (("replay", beside_replay), ("follower", beside_follower)):
+        yield Figure(OF, f"a live batch beside a {name} / alone", found / alone, "", at_most=1.1)
+
+
+def _batch_seconds(ours: Platform, live: ReleaseId, span: int, while_true: Callable[[], bool]) -> float:
+    """Over the span, or as long as it is so: a short replay is soon over."""
+    since = _now(ours)
+    process.until(lambda: not while_true(), span)
+    found = [one.batch_seconds for one in progress.recent(ours.store, live, since) if one.records_in]
+    if not found:
+        raise RuntimeError(f"{live} committed no batch with records.")
+    return median(found)
+
+
+def _moved(ours: Platform, asked: Asked, number: int) -> tuple[Cutover, float]:
+    """There on even numbers, back on odd ones; with the seconds that the slower table stood still."""
+    made = cutting_over.rollback(ours.store, JOBS, "benchmark") if number % 2 else _asked(ours)
+    _await(lambda: not cutovers.get(ours.store, made.id).open, f"{made.kind} {made.id} ends")
+    done = cutovers.get(ours.store, made.id)
+    if done.phase != "swapped":
+        raise RuntimeError(f"{done.kind} {done.id} was given up: {done.why}")
+    befores = {move.new: _batch(ours, move.new) for move in done.moves}
+    _await(lambda: all(_batch(ours, release) > was + 3 for release, was in befores.items()), "they go on")
+    still = max(_stood_still(ours, move) for move in done.moves)
+    asked.say(f"{done.kind} {number + 1}: {_between(done.requested_at, done.flipped_at):.1f} s to the flip")
+    return done, still
+
+
+def _asked(ours: Platform) -> Cutover:
+    """Once every gate is open; the comparison is one of them."""
+    deadline = time.monotonic() + PATIENCE
+    moves = [Move(TABLES[job], ReleaseId(job, 1), ReleaseId(job, 2)) for job in JOBS]
+    while True:
+        for job in JOBS:
+            compare_releases(ours.settings, ours.store, job, by="benchmark")
+        try:
+            return cutting_over.ask(ours.store, [f"{job}@v2" for job in JOBS], "benchmark")
+        except UsageError as refused:
+            if time.monotonic() > deadline:
+                raise
+            print(f"          {refused.what}", flush=True)
+            process.until(lambda: not any(gates.refusals(gates.facts_of(ours.store, move)) for move in moves), 10)
+
+
+def _stood_still(ours: Platform, move: Move) -> float:
+    """From the old one's commit where it stood to the new one's first after that."""
+    assert move.held is not None
+    stood = [one for one in positions.history(ours.store, move.old, 500) if one.position.batch == move.held.batch]
+    later = [
+        one.committed_at
+        for one in positions.history(ours.store, move.new, 500)
+        if one.committed_at > stood[0].committed_at and not same_place(one.position.offsets, move.held.offsets)
+    ]
+    return (min(later) - stood[0].committed_at).total_seconds()
+
+
+def _of_moves(moved: Sequence[tuple[Cutover, float]]) -> Iterator[Figure]:
+    forth, back = ([(one, still) for one, still in moved if one.kind == kind] for kind in ("cutover", "rollback"))
+    yield Figure(OF, "cutovers and rollbacks", len(moved), "")
+    yield Figure(
+        OF, "the flip, longest", max(_between(one.aligned_at, one.flipped_at) for one, _ in moved), "s", at_most=1
+    )
+    yield Figure(OF, "tables stand still at a cutover, median", median(still for _, still in forth), "s")
+    yield Figure(OF, "tables stand still at a cutover, longest", max(still for _, still in forth), "s", at_most=10)
+    asked_to_seen = [_between(one.requested_at, one.flipped_at) for one, _ in back]
+    yield Figure(OF, "rollback, median", median(asked_to_seen), "s")
+    yield Figure(OF, "rollback, longest", max(asked_to_seen), "s", at_most=5)
+
+
+def _of_readers(watchers: Watchers, differing: int) -> Iterator[Figure]:
+    seen = watchers.seen
+    for who in ("clients", "Delta readers", "consumers"):
+        yield Figure(OF, f"{who}, answers", seen.counts[f"{who}: answers"], "")
+        for what in ("errors", "steps back", "duplicates", "mixed pairs"):
+            kind = f"{who}: {what}"
+            if kind in seen.counts or what == "errors":
+                yield Figure(OF, kind, seen.counts[kind], "", at_most=0, note=seen.examples.get(kind, ""))
+    yield Figure(OF, "rows of which topic and table do not agree at the end", differing, "", at_most=0)
+
+
+def _differing(ours: Platform, watchers: Watchers, job: str) -> int:
+    """Once nothing more arrives; a gap is a row that no consumer got."""
+    watcher = watchers.topics[TABLES[job]]
+    table = open_tables(ours.settings, ours.store).table(TABLES[job])
+    rows: dict[object, int] = {}
+    if job == "clickstream":
+        rows |= dict.fromkeys(table.arrow(["view_id"])["view_id"].to_pylist(), 1)
+    else:
+        found = table.arrow(["ticker", "window_start", "trade_count"]).to_pylist()
+        rows |= {(row["ticker"], row["window_start"].timestamp()): row["trade_count"] for row in found}
+    process.until(lambda: _alike(watcher.known) == rows, 30)
+    told = _alike(watcher.known)
+    return sum(told.get(key) != rows.get(key) for key in told.keys() | rows.keys())
+
+
+def _alike(known: dict[object, int]) -> dict[object, int]:
+    """With windows as numbers, as the table's are."""
+
+    def key(one: object) -> object:
+        return (one[0], datetime.fromisoformat(one[1]).timestamp()) if isinstance(one, tuple) else one
+
+    return {key(one): count for one, count in dict(known).items()}
+
+
+def _read_all(ours: Platform, job: str) -> bool:
+    live = next(one.id for one in releases.of_job(ours.store, job) if one.state == "live")
+    declared, stands = load_job(job, Path(ours.settings.root)), positions.latest(ours.store, live)
+    ends = Broker(ours.settings).ends({topic.name: range(topic.partitions) for topic in declared.topics})
+    return stands is not None and all(stands[0].offsets.get(topic) == parts for topic, parts in ends.items())
+
+
+def _batch(ours: Platform, release: ReleaseId) -> int:
+    newest = positions.latest(ours.store, release)
+    return -1 if newest is None else newest[0].batch
+
+
+def _now(ours: Platform) -> datetime:
+    with ours.store.transaction() as cursor:
+        cursor.execute("select clock_timestamp() as now")
+        return (cursor.fetchone() or {})["now"]
+
+
+def _between(earlier: datetime | None, later: datetime | None) -> float:
+    assert earlier is not None
+    assert later is not None
+    return (later - earlier).total_seconds()
+
+
+def _await(condition: Callable[[], bool], what: str, seconds: float = PATIENCE) -> None:
+    if not process.until(condition, seconds):
+        raise RuntimeError(f"Not within {seconds:.0f} s: {what}.")
