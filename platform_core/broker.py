@@ -12,6 +12,9 @@ from platform_core.errors import ServiceUnavailable
 from platform_core.settings import Settings
 
 _SECONDS = 15.0
+_NO_LEADER, _NOT_LEADER, _FENCED, _UNKNOWN_EPOCH = 5, 6, 74, 75  # Kafka's own numbers, named before it is imported
+_NO_LEADER_KNOWN = -156  # to librdkafka
+_PASSING = {_NO_LEADER, _NOT_LEADER, _FENCED, _UNKNOWN_EPOCH, _NO_LEADER_KNOWN}
 
 Offsets = dict[str, dict[int, int]]  # topic -> partition -> offset
 
@@ -35,11 +38,15 @@ class NewTopic:
 class Broker:
     def __init__(self, settings: Settings, seconds: float = _SECONDS) -> None:
         """`seconds` is how long each answer may take."""
-        from confluent_kafka.admin import AdminClient
-
         quiet = {"log_level": "0"}  # librdkafka writes to stderr by itself what arrives here as an exception too
         self._where, self._seconds = settings.kafka.servers, seconds
-        self._admin: Any = AdminClient({"bootstrap.servers": self._where, **quiet, **settings.kafka.client})
+        self._options: dict[str, Any] = {"bootstrap.servers": self._where, **quiet, **settings.kafka.client}
+        self._admin = self._connected()
+
+    def _connected(self) -> Any:
+        from confluent_kafka.admin import AdminClient
+
+        return AdminClient(self._options)
 
     def topics(self, names: Iterable[str]) -> dict[str, TopicFacts]:
         """Those that exist."""
@@ -97,8 +104,11 @@ class Broker:
         deadline = time.monotonic() + seconds
         while True:
             answers = self._ask(lambda: self._admin.list_offsets(asked, isolation_level=level, request_timeout=seconds))
-            if not any(map(_leaderless, answers.values())) or time.monotonic() > deadline:
+            codes = {_code(one) for one in answers.values()}
+            if not codes & _PASSING or time.monotonic() > deadline:
                 break
+            if _FENCED in codes:
+                self._admin = self._connected()  # a client asks for ever with the epoch that it knew before a restart
             time.sleep(0.1)  # a topic made a moment ago is shown before its partitions are led
         for at, one in answers.items():
             yield at, self._result(one, f"tell an offset of {at.topic!r}")
@@ -189,12 +199,10 @@ class Broker:
         )
 
 
-def _leaderless(answer: Future[Any]) -> bool:
-    from confluent_kafka import KafkaError
-
+def _code(answer: Future[Any]) -> int | None:
+    """Of the error; None without one."""
     error: Any = answer.exception()
-    codes = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE)
-    return error is not None and error.args[0].code() in codes
+    return None if error is None else error.args[0].code()
 
 
 def _facts(described: Any, configured: dict[str, str]) -> TopicFacts:

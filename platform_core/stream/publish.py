@@ -7,7 +7,8 @@ and skipped, `read_committed` readers see each result once, and every Kafka tool
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import logging
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -19,9 +20,13 @@ from platform_core.control.position import Offsets
 from platform_core.declare import Json, Publish, Text
 from platform_core.errors import ServiceUnavailable, Superseded
 from platform_core.settings import Settings
+from platform_core.stream.bounded import within
+from platform_core.telemetry import event
 
 Message = tuple[bytes | None, bytes | None]
 _PATIENCE = 60.0
+_HANGS = 20.0  # a call of milliseconds; librdkafka 2.16 ignores its timeout (its issues 5456 and 5511)
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -73,47 +78,69 @@ class TransactionalPublisher:
     def __init__(self, settings: Settings, topic: str, identity: str, group: str, checkpoint: str, epoch: int) -> None:
         self._topic, self._group, self._checkpoint, self._epoch = topic, group, checkpoint, epoch
         common: dict[str, Any] = {**settings.kafka.client, "bootstrap.servers": settings.kafka.servers}
-        self._consumer = Consumer({**common, "group.id": group, "enable.auto.commit": False})
-        self._producer = Producer(
-            {
-                **common,
-                "transactional.id": identity,
-                "transaction.timeout.ms": 60_000,
-                "partitioner": "murmur2_random",  # as Java's clients place keys
-                "linger.ms": 2,
-                "compression.type": "lz4",
-                "batch.size": 1_000_000,
-                "queue.buffering.max.messages": 2_000_000,
-                "queue.buffering.max.kbytes": 1_048_576,
-            }
-        )
+        self._reading = {**common, "group.id": group, "enable.auto.commit": False}
+        self._writing = {
+            **common,
+            "transactional.id": identity,
+            "transaction.timeout.ms": 60_000,
+            "partitioner": "murmur2_random",  # as Java's clients place keys
+            "linger.ms": 2,
+            "compression.type": "lz4",
+            "batch.size": 1_000_000,
+            "queue.buffering.max.messages": 2_000_000,
+            "queue.buffering.max.kbytes": 1_048_576,
+        }
+        self._left: list[tuple[Producer, Consumer]] = []
+        self._connect()
+
+    def _connect(self) -> None:
+        self._consumer, self._producer = Consumer(self._reading), Producer(self._writing)
         self._call(self._producer.init_transactions, _PATIENCE)  # fences, and ends what a dead owner left open
         self._done: Marker | None = None
 
-    def publish(self, messages: Iterable[Message], batch: int, end: Offsets) -> int:
+    def publish(self, messages: Sequence[Message], batch: int, end: Offsets) -> int:
         """Writes the batch unless it is published already; returns how many records."""
-        try:
+
+        def once() -> int:
             done = self._known(end)
             return 0 if done.batch >= batch else self._transaction(messages, replace(done, batch=batch), end)
-        except KafkaException as error:
-            raise self._translated(error) from error
 
-    def hand_over(self, messages: Iterable[Message], cutover: int, batch: int, end: Offsets) -> int:
+        return self._outliving(once)
+
+    def hand_over(self, messages: Sequence[Message], cutover: int, batch: int, end: Offsets) -> int:
         """Writes what makes the topic this release's, once a cutover, before anything of a later batch."""
-        try:
+
+        def once() -> int:
             done = self._known(end)
             if done.handover >= cutover:
                 return 0
             return self._transaction(messages, replace(done, batch=max(done.batch, batch), handover=cutover), end)
+
+        return self._outliving(once)
+
+    def _outliving(self, once: Callable[[], int]) -> int:
+        """A client that hangs after its broker was away is left behind; a new one ends its transaction, and repeats."""
+        try:
+            try:
+                return once()
+            except TimeoutError as error:
+                event(logger, "producer hangs, another takes over", level=logging.WARNING, topic=self._topic, why=error)
+                self._left.append((self._producer, self._consumer))  # to let go of one that hangs would hang
+                self._connect()
+                return once()
         except KafkaException as error:
             raise self._translated(error) from error
+        except TimeoutError as error:
+            raise ServiceUnavailable(
+                f"Topic {self._topic}: {error}.", remedy="The batch is repeated; see the broker's log if it stays."
+            ) from error
 
     def _known(self, end: Offsets) -> Marker:
         if self._done is None:
             self._done = self._published(end)
         return self._done
 
-    def _transaction(self, messages: Iterable[Message], now: Marker, end: Offsets) -> int:
+    def _transaction(self, messages: Sequence[Message], now: Marker, end: Offsets) -> int:
         self._producer.begin_transaction()
         count = 0
         for key, value in messages:
@@ -123,7 +150,8 @@ class TransactionalPublisher:
         self._producer.flush(_PATIENCE)
         marker = json.dumps(asdict(now))
         offsets = [TopicPartition(t, p, o, marker) for t, parts in end.items() for p, o in parts.items()]
-        self._producer.send_offsets_to_transaction(offsets, self._consumer.consumer_group_metadata(), _PATIENCE)
+        producer, group = self._producer, self._consumer.consumer_group_metadata()
+        within(_HANGS, "the group's offsets", lambda: producer.send_offsets_to_transaction(offsets, group, _HANGS))
         self._producer.commit_transaction(_PATIENCE)
         self._done = now
         return count
