@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -84,12 +85,30 @@ class Broker:
             consumer.close()
 
 
+_numbers = itertools.count(1)
+
+
 @dataclass(frozen=True)
 class Database:
     settings: Settings
 
     def connect(self) -> psycopg.Connection:
         return postgres_service.connect(self.settings)
+
+    def another(self, home: Path, **environment: str) -> Settings:
+        """A platform that shares nothing with other tests but the server: a database and a home of its own."""
+        name = f"of_its_own_{next(_numbers)}"
+        with postgres_service.connect(self.settings, "postgres") as link:
+            link.execute(f"create database {name}".encode())
+        where = {
+            "WEIR_HOME": str(home),
+            "WEIR_POSTGRES__PORT": str(self.settings.postgres.port),
+            "WEIR_POSTGRES__DATABASE": name,
+            "WEIR_POSTGRES__PASSWORD_FILE": str(self.settings.home / "postgres.password"),
+            "WEIR_KAFKA__PORT": str(self.settings.kafka.port),
+            "WEIR_DAGSTER__PORT": str(self.settings.dagster.port),
+        }
+        return load(environment={**where, **environment})
 
 
 @pytest.fixture(scope="session")

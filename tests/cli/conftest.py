@@ -47,5 +47,8 @@ class Weir:
 
 
 @pytest.fixture
-def weir(platform_settings: Settings, tmp_path: Path) -> Weir:
-    return Weir(platform_settings.child_environment(), tmp_path)
+def weir(request: pytest.FixtureRequest, platform_settings: Settings, tmp_path: Path) -> Weir:
+    """Of the test's own platform where it has one; else of one of which nothing needs to run."""
+    own = "settings" in request.fixturenames or "store" in request.fixturenames or "publish" in request.fixturenames
+    settings: Settings = request.getfixturevalue("settings") if own else platform_settings
+    return Weir(settings.child_environment(), tmp_path)

@@ -22,20 +22,19 @@ NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 Publish = Callable[..., ReleaseId]
 
 
+@pytest.fixture(scope="session")
+def settings(postgres: Database, tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    return postgres.another(tmp_path_factory.mktemp("read"))
+
+
 @pytest.fixture
-def store(postgres: Database) -> Iterator[ControlStore]:
-    opened = ControlStore.open(postgres.settings)
+def store(settings: Settings) -> Iterator[ControlStore]:
+    opened = ControlStore.open(settings)
     opened.migrate()
     yield opened
     with opened.transaction() as cursor:
         cursor.execute("truncate weir.aliases, weir.releases, weir.clients")
     opened.close()
-
-
-@pytest.fixture
-def settings(postgres: Database, store: ControlStore) -> Settings:
-    _ = store
-    return postgres.settings
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import signal
 import subprocess
 import sys
@@ -18,12 +17,10 @@ from platform_core.control.drivers import Driver
 from platform_core.control.owners import Owner
 from platform_core.control.store import ControlStore
 from platform_core.names import ReleaseId
-from platform_core.services import postgres as postgres_service
-from platform_core.settings import ROOT, Settings, load
+from platform_core.settings import ROOT, Settings
 from tests.conftest import Database
 from tests.control.words import until
 
-_databases = itertools.count(1)
 QUICK = {
     "WEIR_SUPERVISION__LEASE_SECONDS": "4",
     "WEIR_SUPERVISION__POLL_SECONDS": "0.1",
@@ -113,15 +110,6 @@ def stage_on(settings: Settings) -> Stage:
 
 @pytest.fixture
 def stage(postgres: Database, tmp_path: Path) -> Iterator[Stage]:
-    database = f"supervise_{next(_databases)}"
-    with postgres_service.connect(postgres.settings, "postgres") as link:
-        link.execute(f"create database {database}".encode())
-    environment = {
-        "WEIR_HOME": str(tmp_path),
-        "WEIR_POSTGRES__PORT": str(postgres.settings.postgres.port),
-        "WEIR_POSTGRES__DATABASE": database,
-        "WEIR_POSTGRES__PASSWORD_FILE": str(postgres.settings.home / "postgres.password"),
-    }
-    made = stage_on(load(environment=environment | QUICK))
+    made = stage_on(postgres.another(tmp_path, **QUICK))
     yield made
     made.clear()
