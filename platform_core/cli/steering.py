@@ -40,6 +40,9 @@ def start(
     every: All = False,
     reason: Reason = "",
     wait: Wait = 0.0,
+    accept_gap: Annotated[
+        bool, typer.Option("--accept-gap", help="Go on without records that retention removed before they were read.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Start jobs. The first start of a job freezes it as release v1; later ones go on where it stopped.
@@ -52,6 +55,8 @@ def start(
       weir start stock_stats
 
       weir start --all --wait 60
+
+      weir start stock_stats --accept-gap --reason "the broker's disk was too small"
     """
     from platform_core.control import wanted
 
@@ -61,6 +66,8 @@ def start(
     store.migrate()
     by = who()
     releases = [_to_start(name, settings, store, by) for name in _chosen(jobs, settings)]
+    if accept_gap:
+        _accept_gaps(store, releases, by)
     asked = [wanted.want(store, release, "run", by, reason) for release in releases]
     _finish(store, asked, "run", wait, as_json)
 
@@ -179,6 +186,16 @@ def _chosen(jobs: Sequence[str] | None, settings: Settings, started: ControlStor
     from platform_core.declare.discover import job_names
 
     return job_names(settings.root)
+
+
+def _accept_gaps(store: ControlStore, releases: Sequence[ReleaseId], by: str) -> None:
+    from platform_core.control import gaps
+
+    for release in releases:
+        lost = gaps.accept(store, release, by)
+        if not lost:
+            raise UsageError(f"{release} has met no gap that waits to be accepted.", remedy="Start it without that.")
+        say(f"{release}: goes on without {sum(gap.records for gap in lost)} records, {', '.join(map(str, lost))}")
 
 
 def _to_start(name: str, settings: Settings, store: ControlStore, by: str) -> ReleaseId:

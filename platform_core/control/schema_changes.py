@@ -61,7 +61,22 @@ create table if not exists weir.holds (
     until timestamptz
 )"""
 
+_GAPS: LiteralString = """
+create table if not exists weir.gaps (
+    job text not null,
+    number int not null,
+    topic text not null,
+    partition int not null,
+    first bigint not null,
+    last bigint not null,
+    found_at timestamptz not null default clock_timestamp(),
+    accepted_by text,
+    accepted_at timestamptz,
+    primary key (job, number, topic, partition, first)
+)"""
+
 STATEMENTS: tuple[LiteralString, ...] = (
+    _GAPS,
     _CUTOVERS,
     _CUTOVER_MOVES,
     "create unique index if not exists one_cutover_a_table on weir.cutover_moves (table_name) where open",

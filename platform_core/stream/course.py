@@ -14,8 +14,9 @@ import logging
 import time
 
 from platform_core.broker import Broker
-from platform_core.control import cutovers, positions, releases
+from platform_core.control import cutovers, gaps, positions, releases
 from platform_core.control.cutovers import Cutover, Move
+from platform_core.control.gaps import Gap
 from platform_core.control.position import Offsets
 from platform_core.control.store import ControlStore
 from platform_core.errors import PositionError, UsageError
@@ -60,7 +61,33 @@ class Course:
     def _live(self) -> None:
         self._workshop.publish_as("live")
         self._hand_over()
+        self._over_gaps()
         self._watched(self._workshop.start())
+
+    def _over_gaps(self) -> None:
+        """Records that retention removed unread: recorded, and stepped over once somebody has said so.
+
+        What is planned already is run first, and without them; then an empty step ends where the records begin.
+        """
+        if not (found := self._missing()):
+            return
+        if not gaps.record(self._store, self._release, found):
+            raise PositionError(
+                f"{self._release}: {gaps.told(found)}.",
+                remedy=f"`weir start {self._release} --accept-gap` goes on without them; `weir reset` begins anew.",
+            )
+        event(logger, "goes on without lost records", release=self._release, lost=[str(gap) for gap in found])
+        self._finish(over_gaps=True)
+        if left := self._missing():
+            at = self._steps.at()
+            begins = {(gap.topic, gap.partition): gap.last + 1 for gap in left}
+            target = {t: {p: begins.get((t, p), o) for p, o in parts.items()} for t, parts in at.items()}
+            self._steps.plan(target, self._workshop.checkpoint.next_watermark_ms())
+            self._finish(over_gaps=True)
+
+    def _missing(self) -> list[Gap]:
+        at = self._steps.at()
+        return gaps.between(at, self._broker.starts(at))
 
     def _watched(self, query: ReleaseQuery) -> None:
         query.watch(self._leaves)
@@ -109,6 +136,7 @@ class Course:
         live = self._live_release()
         if live is None:
             return
+        prove_kept(self._steps.at(), self._broker.starts(self._steps.at()))
         self._finish()
         goal = leg(self._steps.at(), positions.history(self._store, live, _LOOK_BACK))
         if goal is not None:
@@ -136,11 +164,11 @@ class Course:
             self._steps.plan(target, watermark_ms)
         self._finish()
 
-    def _finish(self) -> None:
+    def _finish(self, over_gaps: bool = False) -> None:
         """Runs what is planned, to its end."""
         if not self._steps.unfinished or self._guard.ending:
             return
-        query = self._workshop.start(once=True)
+        query = self._workshop.start(over_gaps, once=True)
         query.watch(lambda: self._guard.ending)
 
     def _asked_to_take_over(self) -> tuple[Cutover, Move] | None:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from platform_core.control import gaps
 from platform_core.control.position import Offsets, records_between
 from platform_core.errors import PositionError
 
@@ -51,16 +52,8 @@ def _between(at: Offsets, wanted: Offsets, bound: Offsets) -> Offsets:
 
 def prove_kept(at: Offsets, starts: Offsets) -> None:
     """Raises when retention has removed what is still to be read: going on would leave a silent gap."""
-    gaps = {
-        (t, p): (o, starts[t][p])
-        for t, parts in at.items()
-        for p, o in parts.items()
-        if starts.get(t, {}).get(p, 0) > o
-    }
-    if gaps:
-        lost = sum(oldest - next_ for next_, oldest in gaps.values())
-        told = ", ".join(f"{t}[{p}] {next_}..{oldest - 1}" for (t, p), (next_, oldest) in sorted(gaps.items()))
+    if found := gaps.between(at, starts):
         raise PositionError(
-            f"Retention has removed {lost} records that were not read yet: {told}.",
+            f"{gaps.told(found)}.",
             remedy="Raise the topic's retention before the next replay; start a new release from what is left.",
         )

@@ -50,10 +50,12 @@ class KafkaStream:
         job: StreamingJob,
         release: ReleaseId,
         begins: Offsets | None = None,
+        over_gaps: bool = False,
     ) -> None:
-        """`begins` is where the first batch begins; None: at the earliest that the broker has."""
+        """`begins` is where the first batch begins; None: at the earliest that the broker has. `over_gaps`: records
+        that retention has removed are not missed; only where somebody has said so."""
         self._spark, self._settings, self._job, self._release = spark, settings, job, release
-        self._begins = begins
+        self._begins, self._over_gaps = begins, over_gaps
 
     def events(self) -> DataFrame:
         return self._read(event_topics(self._job), str(self._settings.batches.max_records))
@@ -67,6 +69,7 @@ class KafkaStream:
         reader = reader.option("subscribe", ",".join(topic.name for topic in topics))
         reader = reader.option("groupIdPrefix", self._release.group).option("startingOffsets", self._first(topics))
         reader = reader.option("kafka.fetch.max.wait.ms", "20")
+        reader = reader.option("failOnDataLoss", str(not self._over_gaps).lower())
         return (reader.option("maxOffsetsPerTrigger", most) if most else reader).load()
 
     def _first(self, topics: Iterable[Topic]) -> str:

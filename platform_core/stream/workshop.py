@@ -70,11 +70,11 @@ class Workshop:
         self._batches = self._made_batches(self.spark, duck, committed)
         self._held.callback(self._outlet.close)
 
-    def start(self, **trigger: Any) -> ReleaseQuery:
+    def start(self, over_gaps: bool = False, **trigger: Any) -> ReleaseQuery:
         """A query from where the checkpoint is; with the release's own pace when no trigger is named."""
         release = releases.get(self._store, self._release)
         begins = release.replay_from.offsets if release.replay_from else None
-        source = KafkaStream(self.spark, self._settings, self.job, self._release, begins)
+        source = KafkaStream(self.spark, self._settings, self.job, self._release, begins, over_gaps)
         query = ReleaseQuery(self.job, streamed(self.job, source), self.checkpoint.path, self._batches.run)
         self._batches.metrics = lambda: observed_by(query.query)
         self._batches.dropped = lambda: dropped_by(query.query)
