@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from platform_core.cli.asked import job_names_here, settings_of, store_of, who
+from platform_core.cli.awaiting import await_all
 from platform_core.cli.output import AsJson, print_json, say
-from platform_core.errors import BatchFailed, ServiceUnavailable, UsageError
+from platform_core.errors import ServiceUnavailable, UsageError
 from platform_core.names import ReleaseId
 
 if TYPE_CHECKING:
-    from platform_core.control.drivers import Driver
     from platform_core.control.store import ControlStore
     from platform_core.control.wanted import Wanted
     from platform_core.settings import Settings
@@ -245,7 +244,7 @@ def _finish(store: ControlStore, asked: Sequence[Wanted], state: str, wait: floa
         say("No job was ever started.")
     _refuse_silence(store)
     if wait:
-        _await(store, asked, _running if state == "run" else _stopped, wait)
+        await_all(store, asked, state, wait)
 
 
 def _refuse_silence(store: ControlStore) -> None:
@@ -259,43 +258,3 @@ def _refuse_silence(store: ControlStore) -> None:
             f"NOTHING SUPERVISES: the supervisor {heard}. What you asked for is noted, and will be done once it runs.",
             remedy="Start it with `weir up`.",
         )
-
-
-def _running(driver: Driver | None, one: Wanted) -> bool:
-    return driver is not None and driver.state == "running" and driver.generation >= one.generation
-
-
-def _stopped(driver: Driver | None, one: Wanted) -> bool:
-    _ = one
-    return driver is None or driver.state in ("stopped", "failed")
-
-
-def _await(
-    store: ControlStore, asked: Sequence[Wanted], reached: Callable[[Driver | None, Wanted], bool], seconds: float
-) -> None:
-    from platform_core.control import drivers
-
-    deadline = time.monotonic() + seconds
-    while True:
-        found = drivers.all(store)
-        open_ones = [one for one in asked if not reached(found.get(one.release), one)]
-        if not open_ones:
-            return
-        _refuse_given_up(found, open_ones)
-        if time.monotonic() > deadline:
-            states = ", ".join(f"{one.release} is {_state(found.get(one.release))}" for one in open_ones)
-            raise ServiceUnavailable(f"Not so after {seconds:g} s: {states}.", remedy="See `weir status`.")
-        time.sleep(0.3)
-
-
-def _refuse_given_up(found: dict[ReleaseId, Driver], asked: Sequence[Wanted]) -> None:
-    for one in asked:
-        driver = found.get(one.release)
-        if driver is not None and driver.given_up and driver.generation >= one.generation:
-            raise BatchFailed(
-                f"{one.release} does not run: {driver.reason}.", remedy=f"See `weir logs {one.release.job}`."
-            )
-
-
-def _state(driver: Driver | None) -> str:
-    return "not begun" if driver is None else driver.state
