@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import replace
+from pathlib import Path
 
 import dagster as dg
 import pytest
@@ -13,18 +13,21 @@ from platform_core.control.owners import Owner
 from platform_core.declare.discover import load_jobs
 from platform_core.orchestrate.changing import changing_jobs
 from platform_core.orchestrate.platform import Platform
+from tests.conftest import Database
 
 pytestmark = pytest.mark.stack
 JOB = "word_count"
 
 
 @pytest.fixture
-def supervised(platform: Platform) -> Generator[Platform]:
+def supervised(postgres: Database, tmp_path: Path) -> Generator[Platform]:
     """Somebody supervises, and no stream was ever started."""
+    settings = postgres.another(tmp_path)
+    platform = Platform(settings, load_jobs(settings.root), {}, {}, {})
+    platform.store.migrate()
     services.beat(platform.store, "supervisor", {"pid": Owner.this_process().pid})
-    yield replace(platform, jobs=load_jobs(platform.settings.root))
-    with platform.store.transaction() as cursor:
-        cursor.execute("delete from weir.services where name = 'supervisor'")
+    yield platform
+    platform.store.close()
 
 
 def launch(platform: Platform, action: str) -> str:
