@@ -40,7 +40,7 @@ doctor: ## examine the machine and the installation
 test: tools ## run the tests, on a real broker, Postgres and Spark
 	@exec $(BIN)/python -m pytest
 
-bench: tools ## measure speed, freshness, growth, memory, for half an hour; keep the table in infra/benchmarks
+bench: tools ## measure speed, freshness, growth, memory, for an hour; keep the table in infra/benchmarks
 	@exec $(BIN)/python -m tests.benchmarks
 
 check: tools ## lint, format, types, import contracts: all four, whatever the first says

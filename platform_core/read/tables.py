@@ -65,7 +65,9 @@ class LiveTable:
 
     def position(self) -> Position | None:
         """Where its release stood when it wrote this version; None before its first batch."""
-        for commit in self.delta.history(50):  # commits of maintenance carry none
+        from platform_core.tables.history import commits
+
+        for commit in commits(self.uri, 50, until=self.version):  # those of maintenance carry none
             if "userMetadata" in commit:
                 return Position.from_json(commit["userMetadata"])
         return None

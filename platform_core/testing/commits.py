@@ -14,6 +14,7 @@ from deltalake import DeltaTable
 from platform_core.control.position import Offsets, Position
 from platform_core.settings import Settings
 from platform_core.stream.source import records_in
+from platform_core.tables import history
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -33,7 +34,8 @@ class Commits:
     @classmethod
     def of(cls, uri: str, version: int | None = None) -> Commits:
         table = DeltaTable(uri, version=version)
-        told = [one for one in table.history() if "userMetadata" in one]  # commits of maintenance carry no position
+        # commits of maintenance carry no position
+        told = [one for one in history.commits(uri, until=table.version()) if "userMetadata" in one]
         found = [(one["version"], Position.from_json(one["userMetadata"])) for one in told]
         found.sort(key=lambda one: one[0])
         return cls(table, tuple(position for _, position in found), {v: p.batch for v, p in found})

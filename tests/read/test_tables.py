@@ -47,6 +47,16 @@ def test_the_position_is_that_of_the_version(settings: Settings, publish: Publis
     assert (position.batch, position.offsets) == (1, {"stocks": {0: 101}})
 
 
+def test_a_later_commit_does_not_move_an_open_tables_position(settings: Settings, publish: Publish) -> None:
+    release = publish("stock_stats", stats("MMM"))
+    table = open_tables(settings).table("stock_stats")
+    assert table.version == 0
+    write(settings, release, stats("ABT"), batch=1)
+    position = table.position()
+    assert position is not None
+    assert position.batch == 0
+
+
 def test_a_pinned_client_stays_while_the_others_move(settings: Settings, store: ControlStore, publish: Publish) -> None:
     first = publish("stock_stats", stats("MMM"))
     clients.bind(store, "month_end", "stock_stats", first, "ada")

@@ -32,7 +32,7 @@ class Cluster:
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{self.page}/json/", timeout=5) as answer:
                 return int(json.load(answer)["aliveworkers"])
-        except OSError:
+        except (OSError, json.JSONDecodeError):  # a page of HTML answers until that of JSON is there
             return 0
 
     def add_worker(self) -> None:

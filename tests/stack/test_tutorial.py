@@ -14,6 +14,7 @@ import pytest
 from platform_core.control import releases, wanted
 from platform_core.names import ReleaseId
 from platform_core.read import open_tables
+from platform_core.release.retire import blockers
 from platform_core.services import ports, postgres
 from platform_core.settings import ROOT, load
 from tests.conftest import Broker
@@ -114,6 +115,8 @@ def test_regret(platform: Platform) -> None:
 
 
 def test_clean_up(platform: Platform) -> None:
+    """A minute later, as the page says."""
+    until(lambda: not blockers(platform.store, V2), "nobody may still read it")
     does(platform, "Clean up")
     assert not Path(platform.settings.table_uri(V2)).exists()
     assert releases.get(platform.store, V2).state == "retired"
