@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -25,6 +26,7 @@ from platform_core.telemetry import event
 
 Message = tuple[bytes | None, bytes | None]
 _PATIENCE = 60.0
+_LOOKING = (KafkaError.NOT_COORDINATOR, KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.COORDINATOR_LOAD_IN_PROGRESS)
 _HANGS = 20.0  # a call of milliseconds; librdkafka 2.16 ignores its timeout (its issues 5456 and 5511)
 logger = logging.getLogger(__name__)
 
@@ -214,12 +216,25 @@ def published_by(settings: Settings, group: str, positions: Offsets) -> Marker |
 
 def newest_marker(consumer: Consumer, positions: Offsets) -> Marker | None:
     asked = [TopicPartition(topic, partition) for topic, parts in positions.items() for partition in parts]
-    answers = consumer.committed(asked, timeout=30)
-    for part in answers:
-        if part.error:  # taken for "nothing published", it would publish a batch twice
-            raise KafkaException(part.error)
+    answers = _committed(consumer, asked)
     found = [_marker(part.metadata) for part in answers if part.metadata]
     return max((marker for marker in found if marker), key=lambda marker: (marker.epoch, marker.batch), default=None)
+
+
+def _committed(consumer: Consumer, asked: list[TopicPartition]) -> list[TopicPartition]:
+    """A broker that has begun a moment ago is still looking for the group's coordinator: it is asked again."""
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            answers = consumer.committed(asked, timeout=30)
+            for part in answers:
+                if part.error:  # taken for "nothing published", it would publish a batch twice
+                    raise KafkaException(part.error)
+            return answers
+        except KafkaException as error:
+            if error.args[0].code() not in _LOOKING or time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
 
 
 def _marker(metadata: str) -> Marker | None:
