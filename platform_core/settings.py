@@ -174,6 +174,11 @@ def use_bundled_java() -> None:
         os.environ["JAVA_HOME"] = str(_BUNDLED_JAVA)
 
 
+def use_this_python() -> None:
+    """For Spark's Python workers: left alone they take the PATH's first `python3`, which has none of our packages."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+
+
 def load(profile: str | None = None, environment: Mapping[str, str] | None = None) -> Settings:
     """Reads the profile and the environment once; everything else is passed the result."""
     env = os.environ if environment is None else environment

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from platform_core.declare.durations import duration
 from platform_core.declare.expected import check_expected
 from platform_core.declare.tables import Table
-from platform_core.declare.topics import Topic
+from platform_core.declare.topics import Format, Topic
 from platform_core.errors import DeclarationError
 
 if TYPE_CHECKING:
@@ -64,6 +64,25 @@ class Stream:
     @property
     def far_future(self) -> timedelta:
         return duration(self.future, "future")
+
+
+@dataclass(frozen=True)
+class Raw(Stream):
+    """An input whose every record is taken as it is: bytes and coordinates. None is parsed, refused or late.
+
+    The transform gets `key` and `value` as bytes, whatever the topic says of them, and `record`.
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.lateness is not None or self.rules:
+            raise DeclarationError(
+                f"Raw({self.topic.name!r}): lateness and rules need what is in a record.", remedy="Leave them out."
+            )
+        whole = {"format": Format.BYTES, "value": "value BINARY", "event_time": None, "tombstones": False}
+        object.__setattr__(
+            self, "topic", replace(self.topic, **whole, personal=("value",) if self.topic.personal else ())
+        )
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ def release_candidate(job: str, settings: Settings, store: ControlStore, by: str
     tree = tree_of(settings, job)
     if not asked.again:
         _refuse_needless(job, live, changes_now(settings, live, tree))  # 1
-    start = start_of(settings, tree.declared, asked.start, live.replay_from)  # 2
+    start = start_of(settings, store, tree.declared, asked.start, live.replay_from)  # 2
 
     def numbered() -> Slot:
         return Slot(ReleaseId(job, releases.next_number(store, job)))

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from platform_core.broker import Broker, Offsets, TopicFacts
 from platform_core.control.starts import Start
+from platform_core.control.store import ControlStore
 from platform_core.errors import UsageError
 from platform_core.release.plan.sampling import sampled
 from platform_core.release.plan.wording import duration, moment
 from platform_core.settings import Settings
+from platform_core.stream.landed import Landed, raw_tables
 
 EARLIEST = "earliest"
+EVENTS, LOOKUPS = ("Stream", "Raw"), ("Lookup",)  # kinds of inputs
 _MARGIN_MS = 120_000  # a driver needs some 30 s to its first batch, more on a busy machine
 
 
@@ -59,23 +62,45 @@ def moment_asked(asked: str) -> int | None:
     return at_ms
 
 
-def start_of(settings: Settings, declared: Mapping[str, Any], asked: str, live: Start | None) -> Start:
+def start_of(
+    settings: Settings, store: ControlStore, declared: Mapping[str, Any], asked: str, live: Start | None
+) -> Start:
     """Refused when records that it needs are gone, or go before a replay could begin.
+
+    What the broker has no more counts as there when the raw tables of the topics have it.
 
     Events from the time asked for; lookups from their oldest record, as rows join what was known long before.
     """
     at_ms = moment_asked(asked)
     broker = Broker(settings)
-    facts = broker.topics(topics_of(declared, "Stream", "Lookup"))
+    facts = broker.topics(topics_of(declared, *EVENTS, *LOOKUPS))
     partitions = {name: range(one.partitions) for name, one in facts.items()}
     oldest, ends = broker.starts(partitions), broker.ends(partitions)
     samples = sampled(settings, oldest, ends)
     began: Offsets = {topic: dict(parts) for topic, parts in live.offsets.items()} if live else {}
-    events = [name for name in topics_of(declared, "Stream") if name in facts]
-    held = [Held(name, facts[name], oldest[name], samples[name].oldest_ms, began.get(name, {})) for name in events]
+    events = [name for name in topics_of(declared, *EVENTS) if name in facts]
+    lookups = [name for name in topics_of(declared, *LOOKUPS) if name in facts]
+    tables = raw_tables(settings, store, {name: one.id for name, one in facts.items()}, (events, lookups), oldest)
+    oldest = {**oldest, **{name: table.begins for name, table in tables.items()}}
+    held = [_held(name, facts[name], oldest[name], samples[name].oldest_ms, began, tables.get(name)) for name in events]
     refuse(held, at_ms, asked, time.time() * 1000)
-    since = oldest if at_ms is None else broker.since({name: partitions[name] for name in events}, at_ms)
+    since = oldest if at_ms is None else _since(broker, at_ms, {name: partitions[name] for name in events}, tables)
     return Start(asked, at_ms, {**oldest, **{name: since[name] for name in events}})
+
+
+def _held(
+    name: str, facts: TopicFacts, oldest: Mapping[int, int], oldest_ms: int | None, began: Offsets, table: Landed | None
+) -> Held:
+    if table is None:
+        return Held(name, facts, oldest, oldest_ms, began.get(name, {}))
+    return Held(name, replace(facts, retention_ms=-1), oldest, table.oldest_ms, began.get(name, {}))
+
+
+def _since(
+    broker: Broker, at_ms: int, partitions: Mapping[str, Iterable[int]], tables: Mapping[str, Landed]
+) -> Offsets:
+    found = broker.since({name: parts for name, parts in partitions.items() if name not in tables}, at_ms)
+    return {**found, **{name: table.since(at_ms) for name, table in tables.items() if name in partitions}}
 
 
 def refuse(held: Sequence[Held], at_ms: int | None, asked: str, now_ms: float) -> None:

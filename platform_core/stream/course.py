@@ -25,6 +25,7 @@ from platform_core.settings import Settings
 from platform_core.stream.follow import Leg, arrived, leg
 from platform_core.stream.guard import Guard
 from platform_core.stream.handover import Change, Version
+from platform_core.stream.landed import Landed, bounded
 from platform_core.stream.publish import published_by
 from platform_core.stream.query import ReleaseQuery
 from platform_core.stream.replay import Walk, prove_kept
@@ -44,6 +45,7 @@ class Course:
         self._settings, self._store, self._release, self._guard = settings, store, release, guard
         self._workshop, self._steps = workshop, workshop.steps
         self._broker = Broker(settings)
+        self._tables: dict[str, Landed] = {}  # from which the replay is reading
 
     def run(self) -> None:
         """Until the driver shall end."""
@@ -100,26 +102,35 @@ class Course:
         return self._guard.ending or self._guard.role != "live"
 
     def _replay(self) -> None:
-        """1 what retention has left, 2 the step's end, 3 the step, 4 a pause for the live one."""
+        """1 what is left of history, and where, 2 the step's end, 3 the step, 4 a pause for the live one."""
         self._workshop.publish_as("aside")
         release = releases.get(self._store, self._release)
         begins = release.replay_from.offsets if release.replay_from else {}
         walk = Walk(self._since, self._settings.moves.replay_records)
         while self._guard.role == "replaying" and not self._guard.ending:
             self._finish()
-            at = self._steps.at() or begins
-            bound = self._bound()
-            prove_kept(at, self._broker.starts(bound))
+            at, whole = self._steps.at() or begins, self._bound()
+            bound = self._within_tables(at, whole)
             # lookups are read ahead of the events: they are joined by time
             target = {**bound, **walk.target(self._events(at), self._events(bound))}
             began = time.monotonic()
             if self._steps.at() != target:
                 self._step(target, self._workshop.checkpoint.next_watermark_ms())
-            if target == bound:
+            if target == whole:
                 releases.set_state(self._store, self._release, "following", "its replay has reached the live release")
                 self._guard.role = "following"
                 return
             self._guard.wait((time.monotonic() - began) * (1 / self._settings.moves.replay_share - 1))
+
+    def _within_tables(self, at: Offsets, whole: Offsets) -> Offsets:
+        """How far the next steps can go: what the broker has no more is read to the end of its raw table first."""
+        tables = self._workshop.history.tables(at)
+        prove_kept({t: parts for t, parts in at.items() if t not in tables}, self._broker.starts(whole))
+        if tables.keys() != self._tables.keys():
+            told = {topic: table.release for topic, table in tables.items()}
+            event(logger, "history comes from raw tables" if tables else "history comes from the broker", tables=told)
+        self._tables = tables
+        return bounded(at, whole, tables)
 
     def _follow(self) -> None:
         self._workshop.publish_as("silent" if self._guard.role == "standby" else "aside")
@@ -268,7 +279,8 @@ class Course:
         return {**self._unknown_to(known), **{t: parts for t, parts in known.items() if t in mine}}
 
     def _since(self, at_ms: int) -> Offsets:
-        return self._broker.since({t.name: range(t.partitions) for t in event_topics(self._workshop.job)}, at_ms)
+        topics = {t.name: range(t.partitions) for t in event_topics(self._workshop.job) if t.name not in self._tables}
+        return {**self._broker.since(topics, at_ms), **{t: one.since(at_ms) for t, one in self._tables.items()}}
 
     def _events(self, offsets: Offsets) -> Offsets:
         names = {topic.name for topic in event_topics(self._workshop.job)}

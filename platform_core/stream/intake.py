@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from platform_core.declare import Format, Lookup, Stream, StreamingJob, Topic
+from platform_core.declare import Format, Lookup, Raw, Stream, StreamingJob, Topic
 from platform_core.declare.schemas import Column
 
 if TYPE_CHECKING:
@@ -31,11 +31,20 @@ def parsed(raw: DataFrame, part: Stream | Lookup) -> DataFrame:
 
     topic = part.topic
     own = raw.where(F.col("topic") == topic.name) if "topic" in raw.columns else raw
+    if isinstance(part, Raw):
+        return _as_it_is(own)
     read = own.select("*", _value(topic).alias("v"))
     read = read.select("*", _event_time(topic).alias("event_time"))
     read = read.select("*", _ahead_of_plan().alias(AHEAD))
     late, refused = (_late(part), _refused(part)) if isinstance(part, Stream) else (F.lit(False), _unreadable(topic))
     return read.select("*", refused.alias("reason")).select("*", (F.col("reason").isNull() & late).alias("late"))
+
+
+def _as_it_is(records: DataFrame) -> DataFrame:
+    from pyspark.sql import functions as F
+
+    timed = records.select("*", F.struct("value").alias("v"), F.col("timestamp").alias("event_time"))
+    return timed.select("*", F.lit(None).cast("string").alias("reason"), F.lit(False).alias("late"))
 
 
 def observed(records: DataFrame, name: str, delay: timedelta | None = None) -> DataFrame:
@@ -94,14 +103,15 @@ def _recent(delay: timedelta) -> Expression:
 
 
 def admitted(records: DataFrame, part: Stream) -> DataFrame:
-    """What a transform sees: the value's columns, `event_time`, `key` and `record`."""
+    """What a transform sees: the value's columns, `event_time`, `key` (as bytes only where all is raw), `record`."""
     from pyspark.sql import functions as F
 
     values = [F.col(f"v.{column.name}").alias(column.name) for column in part.topic.columns]
     own = [F.col("event_time")] if "event_time" not in {column.name for column in part.topic.columns} else []
     record = F.struct("topic", "partition", "offset", "timestamp").alias("record")
     kept = records.where(F.col("reason").isNull() & ~F.col("late"))
-    return kept.select(*values, *own, F.col("key").cast("string").alias("key"), record)
+    key = F.col("key") if isinstance(part, Raw) else F.col("key").cast("string").alias("key")
+    return kept.select(*values, *own, key, record)
 
 
 def clocked(events: DataFrame, part: Stream, delay: timedelta | None) -> DataFrame:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from platform_core.errors import SettingsError, SetupError
-from platform_core.settings import Settings, use_bundled_java
+from platform_core.settings import Settings, use_bundled_java, use_this_python
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -49,6 +49,7 @@ def session(settings: Settings, app: str, **conf: str) -> SparkSession:
     from pyspark.sql import SparkSession
 
     use_bundled_java()
+    use_this_python()
     builder = SparkSession.builder
     for key, value in {**session_conf(settings, app), **conf}.items():
         builder = builder.config(key, value)

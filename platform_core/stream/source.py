@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
 from platform_core.control.position import Offsets, as_text
 from platform_core.declare import Lookup, StreamingJob, Topic
 from platform_core.names import ReleaseId
 from platform_core.settings import Settings
+from platform_core.stream.landed import Landed, stream_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -51,11 +53,13 @@ class KafkaStream:
         release: ReleaseId,
         begins: Offsets | None = None,
         over_gaps: bool = False,
+        tables: Mapping[str, Landed] = MappingProxyType({}),
     ) -> None:
         """`begins` is where the first batch begins; None: at the earliest that the broker has. `over_gaps`: records
-        that retention has removed are not missed; only where somebody has said so."""
+        that retention has removed are not missed; only where somebody has said so. `tables`: of these topics, all of a
+        reading, the records come from their raw tables."""
         self._spark, self._settings, self._job, self._release = spark, settings, job, release
-        self._begins, self._over_gaps = begins, over_gaps
+        self._begins, self._over_gaps, self._tables = begins, over_gaps, tables
 
     def events(self) -> DataFrame:
         return self._read(event_topics(self._job), str(self._settings.batches.max_records))
@@ -65,6 +69,9 @@ class KafkaStream:
         return self._read(topics, None) if topics else None
 
     def _read(self, topics: Iterable[Topic], most: str | None) -> DataFrame:
+        tables = {topic.name: self._tables[topic.name] for topic in topics if topic.name in self._tables}
+        if tables:
+            return stream_of(self._spark, tables, self._begins or {})
         reader = self._spark.readStream.format("kafka").options(**connection(self._settings))
         reader = reader.option("subscribe", ",".join(topic.name for topic in topics))
         reader = reader.option("groupIdPrefix", self._release.group).option("startingOffsets", self._first(topics))

@@ -21,6 +21,7 @@ from platform_core.stream.checkpoint import Checkpoint, prove
 from platform_core.stream.fetch import KafkaFetcher
 from platform_core.stream.guard import Guard
 from platform_core.stream.handover import Change, lacking
+from platform_core.stream.history import History
 from platform_core.stream.intake import job_delay
 from platform_core.stream.lookups import LookupTable, Waiting
 from platform_core.stream.measures import behind, dropped_by, observed_by
@@ -31,7 +32,7 @@ from platform_core.stream.query import ReleaseQuery
 from platform_core.stream.rejects import Rejects
 from platform_core.stream.reports import Ends, Reports
 from platform_core.stream.session import session
-from platform_core.stream.source import KafkaStream, event_topics, records_in
+from platform_core.stream.source import KafkaStream, event_topics
 from platform_core.stream.steps import Steps
 from platform_core.tables.delta import Output
 from platform_core.tables.maintenance import Upkeep
@@ -52,6 +53,7 @@ class Workshop:
         self.checkpoint = Checkpoint(settings.checkpoint(release))
         self.steps = Steps(self.checkpoint)
         self._output = output_of(settings, job, release)
+        self.history = History(settings, store, job, releases.get(store, release).topics)
         self._held = ExitStack()
         self._outlet = Outlet(settings, job, release, guard, self.checkpoint)
 
@@ -74,7 +76,9 @@ class Workshop:
         """A query from where the checkpoint is; with the release's own pace when no trigger is named."""
         release = releases.get(self._store, self._release)
         begins = release.replay_from.offsets if release.replay_from else None
-        source = KafkaStream(self.spark, self._settings, self.job, self._release, begins, over_gaps)
+        # only a step ends: a query that goes on for ever would never leave the tables
+        tables = self.history.tables(self.steps.at() or begins or {}) if trigger.get("once") else {}
+        source = KafkaStream(self.spark, self._settings, self.job, self._release, begins, over_gaps, tables)
         query = ReleaseQuery(self.job, streamed(self.job, source), self.checkpoint.path, self._batches.run)
         self._batches.metrics = lambda: observed_by(query.query)
         self._batches.dropped = lambda: dropped_by(query.query)
@@ -167,7 +171,7 @@ class Workshop:
 
         def count(position: Position, before_ms: int) -> int:
             events = {topic.name: position.offsets[topic.name] for topic in event_topics(self.job)}
-            return behind(records_in(spark, self._settings, position.start, events), self.job, before_ms)
+            return behind(self.history.records(spark, position.start, events), self.job, before_ms)
 
         return count
 

@@ -223,17 +223,21 @@ def _missed(job: StreamingJob, part: Lookup, records: DataFrame) -> DataFrame:
 def main(request: str) -> None:
     from pyspark.sql import functions as F
 
+    from platform_core.broker import Broker
+    from platform_core.control.store import ControlStore
     from platform_core.declare.discover import load_job
     from platform_core.settings import load
+    from platform_core.stream.history import History
     from platform_core.stream.session import session
-    from platform_core.stream.source import records_in
 
     asked = json.loads(Path(request).read_text())
     settings = load()
     job = load_job(asked["job"], settings.root)
     spark: SparkSession = session(settings, f"compare {job.name}")
     batches = {side: [Taken.of_plain(one) for one in asked[side]] for side in _SIDES}
-    read = records_in(spark, settings, as_numbers(asked["start"]), as_numbers(asked["end"]))
+    start, end = as_numbers(asked["start"]), as_numbers(asked["end"])
+    topics = {name: facts.id for name, facts in Broker(settings).topics(end).items()}
+    read = History(settings, ControlStore.open(settings), job, topics).records(spark, start, end)
     records = told_apart(read, batches).cache()
     types = {column.name: column.sql for column in job.output.columns}
     differing = spark.read.parquet(asked["rows"])

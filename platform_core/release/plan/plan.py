@@ -70,6 +70,13 @@ def inputs_of(declared: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys(part["topic"]["name"] for part in declared["inputs"].values()))
 
 
+def readings_of(declared: Mapping[str, Any]) -> list[list[str]]:
+    """The topics of each of the job's sources: those of events, those of lookups."""
+    parts = declared["inputs"].values()
+    kinds = ([part for part in parts if (part["is"] == "Lookup") is looked_up] for looked_up in (False, True))
+    return [list(dict.fromkeys(part["topic"]["name"] for part in kind)) for kind in kinds]
+
+
 def lookups_of(declared: Mapping[str, Any]) -> list[str]:
     return [name for name, part in declared["inputs"].items() if part["is"] == "Lookup"]
 
@@ -80,7 +87,7 @@ def _weighed(settings: Settings, store: ControlStore, live: Release | None, tree
     plan = replace(plan, kind=kind_of(found), changes=found)
     if plan.kind is not Kind.REPLAY:
         return plan
-    plan = replace(plan, reading=reading_of(settings, inputs_of(tree.declared)), touched=_touched(store, tree))
+    plan = replace(plan, reading=reading_of(settings, store, readings_of(tree.declared)), touched=_touched(store, tree))
     if live is None or plan.reading is None:
         return plan
     needed = time_of(store, live.id, plan.reading.records)
@@ -113,6 +120,8 @@ def notes(reading: Reading, hours: float | None) -> Iterator[str]:
     for one in reading.topics:
         if hours is not None and one.kept_hours is not None and hours > one.kept_hours:
             yield f"topic {one.topic!r} keeps records for {one.kept_hours:.3g} hours: the replay would lose the race"
+        if one.landed and one.from_table:
+            yield f"topic {one.topic!r}: the oldest {one.from_table:,} records come from the raw table of {one.landed}"
         if one.gone:
             yield (
                 f"topic {one.topic!r} has lost its first {one.gone:,} records to retention: a replay from the earliest "

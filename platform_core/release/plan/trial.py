@@ -28,7 +28,7 @@ from platform_core.release import archive
 from platform_core.release.compare import Comparison, Side, compare
 from platform_core.release.plan.recent import Recent, recent
 from platform_core.release.plan.tree import Tree
-from platform_core.release.starting import topics_of
+from platform_core.release.starting import EVENTS, LOOKUPS, topics_of
 from platform_core.settings import ROOT, Settings
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def tried(settings: Settings, live: Release, tree: Tree, last: timedelta, most: 
     """1 choose the records, 2 run both, 3 compare; the folder in between is gone afterwards."""
     began = time.monotonic()
     declared = [live.manifest["declared"], tree.declared]
-    events, lookups = ([name for one in declared for name in topics_of(one, kind)] for kind in ("Stream", "Lookup"))
+    events, lookups = ([name for one in declared for name in topics_of(one, *kind)] for kind in (EVENTS, LOOKUPS))
     chosen = recent(Broker(settings), events, lookups, last, most)
     with tempfile.TemporaryDirectory(prefix="weir-plan-") as folder:
         found = _run(_programs(settings, live), live.id.job, chosen, Path(folder))

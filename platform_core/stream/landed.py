@@ -1,0 +1,167 @@
+"""Records that the broker has no more, from their topic's raw table: which there are, and reading them again."""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import duckdb
+from deltalake import DeltaTable
+
+from platform_core.control import gaps, positions, releases
+from platform_core.control.position import Offsets, as_text
+from platform_core.control.releases import Release
+from platform_core.control.store import ControlStore
+from platform_core.settings import Settings
+from platform_core.stream import landed_source
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+RAW = "Raw"
+
+
+@dataclass(frozen=True)
+class Landed:
+    """A topic's raw table as its live release had left it when we looked."""
+
+    topic: str
+    release: str
+    uri: str
+    version: int
+    ends: Mapping[int, int]
+
+    @cached_property
+    def begins(self) -> dict[int, int]:
+        """The first offset that it has of each partition; its end where it has none."""
+        return {partition: self._firsts(partition)[0] for partition in self.ends}
+
+    @property
+    def oldest_ms(self) -> int | None:
+        """Of its records; to the second."""
+        return min((times[0] * 1000 for times, _ in self._times.values()), default=None)
+
+    def since(self, at_ms: int) -> dict[int, int]:
+        """The first offset stamped at or after a moment, which is rounded down to its second; the end without one."""
+        return {partition: self._first_since(partition, at_ms // 1000) for partition in self.ends}
+
+    def fills(self, at: Mapping[int, int], starts: Mapping[int, int]) -> bool:
+        """Whether it has all from there to where the broker begins."""
+        reached = all(self.ends.get(partition, 0) >= start for partition, start in starts.items())
+        return reached and all(self.begins.get(partition, 0) <= offset for partition, offset in at.items())
+
+    def _first_since(self, partition: int, second: int) -> int:
+        times, firsts = self._times.get(partition, ((), ()))
+        place = bisect_left(times, second)
+        return firsts[place] if place < len(firsts) else self.ends[partition]
+
+    def _firsts(self, partition: int) -> tuple[int, ...]:
+        _, firsts = self._times.get(partition, ((), ()))
+        return firsts or (self.ends[partition],)
+
+    @cached_property
+    def _times(self) -> dict[int, tuple[tuple[int, ...], tuple[int, ...]]]:
+        """Of each partition the seconds that have records, and the lowest offset of that second or a later one."""
+        records = DeltaTable(self.uri, version=self.version).to_pyarrow_dataset()
+        with duckdb.connect(config={"threads": "2"}) as duck:
+            duck.register("records", records)
+            rows = duck.execute(
+                'select "partition", epoch_ms("timestamp") // 1000, min("offset") from records '
+                "where topic = ? group by all order by 1, 2 desc",
+                [self.topic],
+            ).fetchall()
+        found: dict[int, list[tuple[int, int]]] = {}
+        for partition, second, first in rows:  # the newest second first
+            known = found.setdefault(partition, [])
+            known.append((second, min(first, known[-1][1]) if known else first))
+        return {
+            partition: (tuple(second for second, _ in known[::-1]), tuple(first for _, first in known[::-1]))
+            for partition, known in found.items()
+        }
+
+
+def landed(settings: Settings, store: ControlStore, ids: Mapping[str, str]) -> dict[str, Landed]:
+    """The raw tables of the topics, by name; `ids` says which topic of that name is meant."""
+    found: dict[str, Landed] = {}
+    for release in releases.all(store):
+        topic = _lands(release)
+        if release.state != "live" or topic not in ids or release.topics.get(topic) != ids[topic]:
+            continue
+        stands = positions.latest(store, release.id)
+        if stands is not None and stands[1] is not None:
+            ends = stands[0].offsets.get(topic, {})
+            found[topic] = Landed(topic, str(release.id), settings.table_uri(release.id), stands[1], ends)
+    return found
+
+
+def _lands(release: Release) -> str:
+    inputs = release.manifest.get("declared", {}).get("inputs", {})
+    parts = [part for part in inputs.values() if part["is"] == RAW]
+    return str(parts[0]["topic"]["name"]) if parts else ""
+
+
+def needed(
+    readings: Iterable[Collection[str]], at: Offsets, starts: Offsets, tables: Mapping[str, Landed]
+) -> dict[str, Landed]:
+    """The raw tables to read from: those of every reading that begins before what the broker has left.
+
+    A reading is the topics of one of the query's sources: it comes from the broker or from tables as a whole. Where one
+    of its topics has no table, or the table has a gap there, none is named: its records are gone.
+    """
+    chosen: dict[str, Landed] = {}
+    for topics in readings:
+        here = {topic: at.get(topic, {}) for topic in topics}
+        filled = all(t in tables and tables[t].fills(parts, starts.get(t, {})) for t, parts in here.items())
+        if filled and gaps.between(here, starts):
+            chosen |= {topic: tables[topic] for topic in topics}
+    return chosen
+
+
+def raw_tables(
+    settings: Settings,
+    store: ControlStore,
+    ids: Mapping[str, str],
+    readings: Iterable[Collection[str]],
+    oldest: Offsets,
+) -> dict[str, Landed]:
+    """The raw tables that have more than the broker. Topics that are read together come from tables together."""
+    chosen: dict[str, Landed] = {}
+    if not any(at for parts in oldest.values() for at in parts.values()):
+        return chosen
+    known = landed(settings, store, ids)
+    for topics in readings:
+        if all(name in known and known[name].fills(known[name].begins, oldest[name]) for name in topics):
+            whole = all(known[name].begins[p] <= at for name in topics for p, at in oldest[name].items())
+            chosen |= {name: known[name] for name in topics} if whole else {}
+    return chosen
+
+
+def bounded(at: Offsets, bound: Offsets, tables: Mapping[str, Landed]) -> Offsets:
+    """`bound`, but no further than the tables go."""
+    return {
+        t: {
+            p: max(at.get(t, {}).get(p, 0), min(o, tables[t].ends.get(p, 0))) if t in tables else o
+            for p, o in parts.items()
+        }
+        for t, parts in bound.items()
+    }
+
+
+def stream_of(spark: SparkSession, tables: Mapping[str, Landed], begins: Offsets) -> DataFrame:
+    """All topics' records from their tables, in one reading."""
+    from pyspark import cloudpickle
+
+    cloudpickle.register_pickle_by_value(landed_source)  # workers of a cluster have none of our modules
+    spark.dataSource.register(landed_source.LandedSource)
+    places = {topic: {"uri": one.uri, "version": one.version} for topic, one in tables.items()}
+    ends = as_text({topic: one.ends for topic, one in tables.items()})
+    reader = (
+        spark.readStream.format(landed_source.NAME)
+        .option("tables", json.dumps(places))
+        .option("ends", json.dumps(ends))
+    )
+    return reader.option("begins", json.dumps(as_text({topic: begins.get(topic, {}) for topic in tables}))).load()

@@ -1,0 +1,103 @@
+"""A release is replayed from a topic whose older records the broker has no more: they come from its raw table."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import TopicPartition
+from deltalake import DeltaTable
+
+from platform_core.broker import Broker as Kafka
+from platform_core.control import releases, wanted
+from platform_core.names import ReleaseId
+from platform_core.release.candidate import Asked, release_candidate
+from platform_core.release.comparing import compare_releases
+from platform_core.release.explaining import explained_by
+from platform_core.release.plan.plan import plan_of
+from platform_core.services import ports, postgres
+from platform_core.settings import load
+from tests.conftest import Broker
+from tests.stack.running import Platform, a_platform, tree_of_its_own, until
+
+pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(900)]
+PREFIX, JOB = "history", "stock_stats"
+TOPIC = f"{PREFIX}-stocks"
+V1, V2, RAW = ReleaseId(JOB, 1), ReleaseId(JOB, 2), ReleaseId("stocks_raw", 1)
+LOAD = ["--rate", "400", "--late", "0.02", "--late-by", "20 seconds", "--malformed", "0.005", "--records", "20000"]
+
+
+@pytest.fixture(scope="module")
+def platform(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
+    folder = tmp_path_factory.mktemp(PREFIX)
+    where = {
+        "WEIR_HOME": str(folder / "home"),
+        "WEIR_KAFKA__BOOTSTRAP": broker.servers,
+        "WEIR_POSTGRES__PORT": str(ports.free(1)[0]),
+        "WEIR_MOVES__FOLLOW_SECONDS": "3",
+        "WEIR_MOVES__REPLAY_RECORDS": "3000",
+    }
+    settings = load(environment=where).model_copy(update={"root": tree_of_its_own(folder / "tree", PREFIX)})
+    with a_platform(settings, own=[postgres.server]) as running:
+        for release in running.freeze(JOB, "stocks_raw"):
+            wanted.want(running.store, release, "run", "a test")
+        running.generate("stocks", *LOAD, "--start-ms", str(int(time.time() * 1000) - 120_000))
+        running.supervise()
+        assert running.service("generator-stocks").exit_code() == 0
+        until(lambda: all(_at_end(running, one) for one in (V1, RAW)), "both have read all")
+        yield running
+
+
+def _at_end(platform: Platform, release: ReleaseId) -> bool:
+    position = platform.position(release)
+    return position is not None and position.offsets == Kafka(platform.settings).ends({TOPIC: range(4)})
+
+
+def _truncate(broker: Broker, platform: Platform) -> dict[int, int]:
+    """Retention takes the older half."""
+    ends = Kafka(platform.settings).ends({TOPIC: range(4)})[TOPIC]
+    halves = {partition: end // 2 for partition, end in ends.items()}
+    for one in broker.admin.delete_records([TopicPartition(TOPIC, p, half) for p, half in halves.items()]).values():
+        one.result(20)
+    return halves
+
+
+def _batches(platform: Platform, release: ReleaseId) -> list[dict[int, int]]:
+    """Where each of its batches ended."""
+    commits = DeltaTable(platform.settings.table_uri(release)).history()
+    told = [json.loads(one["userMetadata"]) for one in reversed(commits) if "userMetadata" in one]
+    return [{int(p): o for p, o in one["offsets"][TOPIC].items()} for one in told]
+
+
+def test_a_raw_table_has_every_record_once_also_the_malformed(platform: Platform, broker: Broker) -> None:
+    rows = DeltaTable(platform.settings.table_uri(RAW)).to_pyarrow_table()
+    ends = Kafka(platform.settings).ends({TOPIC: range(4)})[TOPIC]
+    there = sorted(zip(rows["partition"].to_pylist(), rows["offset"].to_pylist(), strict=True))
+    assert there == [(partition, offset) for partition, end in sorted(ends.items()) for offset in range(end)]
+    landed = {(row["offset"], row["key"], row["value"]) for row in rows.to_pylist() if row["partition"] == 0}
+    assert {(one.offset(), one.key(), one.value()) for one in broker.consume(TOPIC, 500)} <= landed
+
+
+def test_a_replay_begins_in_the_table_and_goes_on_at_the_broker(platform: Platform, broker: Broker) -> None:
+    halves = _truncate(broker, platform)
+    job = platform.settings.root / "streaming_jobs" / JOB / "job.py"
+    job.write_text(job.read_text().replace('F.min("price")', 'F.min(F.col("price"))'))
+    found = plan_of(JOB, platform.settings, platform.store)
+    assert (
+        f"topic {TOPIC!r}: the oldest {sum(halves.values()):,} records come from the raw table of {RAW}" in found.notes
+    )
+    release_candidate(JOB, platform.settings, platform.store, "a test", Asked(again=True))
+    until(lambda: releases.get(platform.store, V2).state == "following", "the replay reaches the live release")
+    ends = _batches(platform, V2)
+    assert all(ends[0][partition] < half for partition, half in halves.items())
+    log = (platform.settings.logs / f"driver-{V2.group}.log").read_text()
+    assert log.index("history comes from raw tables") < log.index("history comes from the broker")
+
+
+def test_the_rows_are_those_of_the_release_that_read_the_broker(platform: Platform) -> None:
+    why = explained_by(platform.settings, platform.store)
+    outcome = compare_releases(platform.settings, platform.store, JOB, by="a test", explained_by=why)
+    assert outcome.verdict.passed, outcome.verdict.reasons
+    assert outcome.found.rows_left > 100
