@@ -17,7 +17,6 @@ from platform_core.control.position import Offsets, as_text
 from platform_core.control.releases import Release
 from platform_core.control.store import ControlStore
 from platform_core.settings import Settings
-from platform_core.stream import landed_source
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -154,6 +153,8 @@ def bounded(at: Offsets, bound: Offsets, tables: Mapping[str, Landed]) -> Offset
 def stream_of(spark: SparkSession, tables: Mapping[str, Landed], begins: Offsets) -> DataFrame:
     """All topics' records from their tables, in one reading."""
     from pyspark import cloudpickle
+
+    from platform_core.stream import landed_source
 
     cloudpickle.register_pickle_by_value(landed_source)  # workers of a cluster have none of our modules
     spark.dataSource.register(landed_source.LandedSource)

@@ -119,18 +119,20 @@ def test_a_candidate_has_a_topic_of_its_own_set_as_the_plain_one(
 
 
 @pytest.mark.stack
-def test_a_time_is_kept_as_offsets(settings: Settings, tree: Tree, live: Release, broker: Broker) -> None:
+def test_a_time_is_kept_as_offsets(
+    settings: Settings, store: ControlStore, tree: Tree, live: Release, broker: Broker
+) -> None:
     _ = live
     topic, at = f"lines-{tree.job}", int(time.time() * 1000) - 60_000
     broker.produce(topic, *[(None, b"old")] * 3, partition=0, at=at - 60_000)
     broker.produce(topic, *[(None, b"new")] * 2, partition=0, at=at)
     declared = {"inputs": {"lines": {"is": "Stream", "topic": {"name": topic}}}}
     asked = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(at / 1000 - 1))
-    found = start_of(settings, declared, asked, None)
+    found = start_of(settings, store, declared, asked, None)
     assert found.offsets == {topic: {0: 3, 1: 0}}
     assert found.at_ms == (at - 1000) // 1000 * 1000
     lookup = {"inputs": {"lines": {"is": "Lookup", "topic": {"name": topic}}}}
-    assert start_of(settings, lookup, asked, None).offsets == {topic: {0: 0, 1: 0}}
+    assert start_of(settings, store, lookup, asked, None).offsets == {topic: {0: 0, 1: 0}}
 
 
 @pytest.mark.stack
