@@ -175,12 +175,13 @@ def test_the_consumer_group_stands_where_the_table_does(
     for release in stopped:
         position = platform.position(release)
         assert position is not None
-        assert _group(broker, release.group) == {t: dict(parts) for t, parts in position.offsets.items()}
+        there = _group(broker, release.group)  # homes of other tests have groups of the same name on this broker
+        assert {t: there.get(t) for t in position.offsets} == {t: dict(parts) for t, parts in position.offsets.items()}
 
 
 def test_readers_get_what_the_table_holds(platform: Platform, stopped: list[ReleaseId]) -> None:
     tables = open_tables(platform.settings)
-    assert sorted(tables) == ["stock_stats", "user_activity", "word_count"]
+    assert {"stock_stats", "user_activity", "word_count", "stock_stats_rejects"} <= set(tables)
     for release, name in zip(stopped, ("stock_stats", "user_activity", "word_count"), strict=True):
         there = DeltaTable(platform.settings.table_uri(release)).to_pyarrow_table().drop_columns([PART])
         assert _rows(tables.table(name).arrow()) == _rows(there)
