@@ -73,7 +73,8 @@ class Supervision(Section):
 
 
 class Batches(Section):
-    max_records: int = Field(default=200_000, description="the most records that one batch takes from the event topics")
+    max_records: int = Field(default=500_000, description="the most records that one batch takes from the event topics")
+    max_in_memory: int = Field(default=200_000, description="the same, of a job whose state is in memory")
 
 
 class Moves(Section):

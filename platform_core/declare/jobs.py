@@ -161,6 +161,9 @@ class StreamingJob:
     publish: Publish | None = None
     updates_every: str = "1 second"
     emits: Literal["updates", "final"] | None = None  # None: updates for a keyed table, final for an appended one
+    state: Literal["disk", "memory"] = (
+        "disk"  # memory: faster, for joins of seconds, whose lateness bounds what is kept
+    )
     reject_limit: float = 0.5  # the share of rejects, of the newest thousand records, that stops the job
     expect: Mapping[str, str] = field(default_factory=dict)  # column -> how it may differ from the live release's
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -179,6 +182,11 @@ class StreamingJob:
                 f"{here}.reject_limit: {self.reject_limit}.", remedy="Give a share between 0 and 1, as in 0.5."
             )
         _check_parameters(here, self.transform, set(self.streams))
+        if self.state == "memory" and any(part.late_after is None for part in self.streams.values()):
+            raise DeclarationError(
+                f"{here}.state: an input without lateness is kept for ever, and memory is not.",
+                remedy="Give every Stream a lateness, or keep the state on disk.",
+            )
         _check_published(here, self.publish, self.output)
         _check_lookups(here, self.lookups, self.output)
         check_expected(here, self.expect, self.output)

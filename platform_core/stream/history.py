@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from platform_core.broker import Broker
@@ -23,8 +23,11 @@ _LOOK_AGAIN = 600.0  # seconds; well within the hours that a version of a table 
 
 
 class History:
-    def __init__(self, settings: Settings, store: ControlStore, job: StreamingJob, ids: Mapping[str, str]) -> None:
-        """`ids` says which topics are meant: one that was made again under its name has other records."""
+    def __init__(
+        self, settings: Settings, store: Callable[[], ControlStore], job: StreamingJob, ids: Mapping[str, str]
+    ) -> None:
+        """`ids` says which topics are meant: one that was made again under its name has other records. The store is
+        asked only where the broker has lost some."""
         self._settings, self._store, self._ids = settings, store, ids
         self._broker = Broker(settings)
         self._readings = [[topic.name for topic in topics] for topics in (event_topics(job), lookup_topics(job))]
@@ -45,7 +48,7 @@ class History:
     def _known(self) -> dict[str, Landed]:
         """Looked up now and then: to know a table's times takes a reading of it."""
         if time.monotonic() - self._looked > _LOOK_AGAIN:
-            self._tables = landed(self._settings, self._store, self._ids)
+            self._tables = landed(self._settings, self._store(), self._ids)
             self._looked = time.monotonic()
         return self._tables
 

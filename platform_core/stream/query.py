@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
+_PROVIDERS = "org.apache.spark.sql.execution.streaming.state"
+STATE_STORE = "spark.sql.streaming.stateStore.providerClass"
+_STORES = {"disk": f"{_PROVIDERS}.RocksDBStateStoreProvider", "memory": f"{_PROVIDERS}.HDFSBackedStateStoreProvider"}
 Process = Callable[["DataFrame", int], None]
 
 
@@ -42,6 +45,8 @@ class ReleaseQuery:
         return self.query.isActive
 
     def start(self, **trigger: Any) -> None:
+        # fixed by the first batch; a checkpoint keeps the store that it was begun with
+        self._rows.sparkSession.conf.set(STATE_STORE, _STORES[self._job.state])
         writer = self._rows.writeStream.queryName(self._job.name).outputMode(self._job.output_mode)
         writer = writer.option("checkpointLocation", str(self._checkpoint)).foreachBatch(self._guarded)
         try:

@@ -94,7 +94,7 @@ def _sized(settings: Settings) -> dict[str, str]:
     return {
         "spark.jars": ",".join(str(jar) for jar in spark_jars(settings)),
         "spark.driver.memory": settings.spark.driver_memory,
-        "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:-UsePerfData",
+        "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -XX:-UsePerfData",
         "spark.sql.shuffle.partitions": str(settings.spark.shuffle_partitions),
         "spark.sql.warehouse.dir": str(settings.home / "spark-warehouse"),
     }

@@ -62,7 +62,9 @@ class KafkaStream:
         self._begins, self._over_gaps, self._tables = begins, over_gaps, tables
 
     def events(self) -> DataFrame:
-        return self._read(event_topics(self._job), str(self._settings.batches.max_records))
+        bounds = self._settings.batches
+        most = bounds.max_records if self._job.state == "disk" else min(bounds.max_records, bounds.max_in_memory)
+        return self._read(event_topics(self._job), str(most))
 
     def lookups(self) -> DataFrame | None:
         topics = lookup_topics(self._job)

@@ -53,7 +53,7 @@ class Workshop:
         self.checkpoint = Checkpoint(settings.checkpoint(release))
         self.steps = Steps(self.checkpoint)
         self._output = output_of(settings, job, release)
-        self.history = History(settings, store, job, releases.get(store, release).topics)
+        self.history = History(settings, lambda: store, job, releases.get(store, release).topics)
         self._held = ExitStack()
         self._outlet = Outlet(settings, job, release, guard, self.checkpoint)
 

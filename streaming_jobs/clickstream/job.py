@@ -92,5 +92,6 @@ clickstream = StreamingJob(
         description="Every view, with the search that led to it and the profile of its moment.",
     ),
     publish=Publish(USER_ACTIVITY, key=Text("user_id")),
+    state="memory",  # some seconds of views and searches
     description="Joins page views with searches and profiles.",
 )

@@ -237,7 +237,7 @@ def main(request: str) -> None:
     batches = {side: [Taken.of_plain(one) for one in asked[side]] for side in _SIDES}
     start, end = as_numbers(asked["start"]), as_numbers(asked["end"])
     topics = {name: facts.id for name, facts in Broker(settings).topics(end).items()}
-    read = History(settings, ControlStore.open(settings), job, topics).records(spark, start, end)
+    read = History(settings, lambda: ControlStore.open(settings), job, topics).records(spark, start, end)
     records = told_apart(read, batches).cache()
     types = {column.name: column.sql for column in job.output.columns}
     differing = spark.read.parquet(asked["rows"])
