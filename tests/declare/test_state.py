@@ -28,7 +28,7 @@ def test_memory_is_for_what_lateness_bounds() -> None:
 def test_a_query_begins_with_the_store_that_its_job_declares(kit: Kit, spark: SparkSession) -> None:
     for job, store in ((clickstream, "HDFSBackedStateStoreProvider"), (word_count, "RocksDBStateStoreProvider")):
         kit.run(job, script_for(job))
-        assert spark.conf.get(STATE_STORE, "").endswith(store)
+        assert str(spark.conf.get(STATE_STORE)).endswith(store)
 
 
 def test_what_is_taken_as_it_is_has_no_rules() -> None:
