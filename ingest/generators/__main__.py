@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from itertools import islice, takewhile
+from typing import NoReturn
 
 from ingest.generators import clicks, lines, stocks
 from ingest.generators.creation import Topics
@@ -22,18 +23,22 @@ from platform_core.errors import UsageError, WeirError
 from platform_core.settings import load
 
 EXAMPLES = """examples:
-  python -m ingest.generators stocks                                     live, 125 records a second, until ctrl-C
-  python -m ingest.generators stocks --rate 10000 --seconds 60           live, at another rate, for a minute
-  python -m ingest.generators clicks --start-ms 1735689600000 --records 1000000    history, as fast as it goes
-  python -m ingest.generators lines --bootstrap kafka:9092 --set security.protocol=SSL --create-topics
-  python -m ingest.generators stocks --late 0.01 --duplicated 0.01 --malformed 0.001 --far-future 0.001
+  weir generate stocks                                     live, 125 records a second, until ctrl-C
+  weir generate stocks --rate 10000 --seconds 60           live, at another rate, for a minute
+  weir generate clicks --start-ms 1735689600000 --records 1000000    history, as fast as it goes
+  weir generate lines --bootstrap kafka:9092 --set security.protocol=SSL --create-topics
+  weir generate stocks --late 0.01 --duplicated 0.01 --malformed 0.001 --far-future 0.001
 
 The same kind, seed, rate and start give the same records, byte by byte, whatever the shares of faults.
 """
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    asked = parser().parse_args(arguments)
+    try:
+        asked = parser().parse_args(arguments)
+    except UsageError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
     stop = threading.Event()
     for one in (signal.SIGINT, signal.SIGTERM):
         signal.signal(one, lambda *_: stop.set())
@@ -42,12 +47,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         generator = chosen(asked)
         generate(generator, asked, summary, stop)
     except WeirError as error:
-        print(f"{asked.kind}: {error}", file=sys.stderr)
+        print(_failure(error) if asked.json else f"error: {asked.kind}: {error}", file=sys.stderr)
         return error.exit_code
     finally:
         if summary.total:
             print(told(asked.kind, summary, as_json=asked.json), flush=True)
     return 0
+
+
+def _failure(error: WeirError) -> str:
+    told = {"error": type(error).__name__, "what": error.what, "remedy": error.remedy, "exit": error.exit_code}
+    return json.dumps(told, ensure_ascii=False)
 
 
 def generate(generator: Generator, asked: argparse.Namespace, summary: Summary, stop: threading.Event) -> None:
@@ -129,9 +139,14 @@ def _ms(text: str, field: str) -> int:
     return duration(text, field) // timedelta(milliseconds=1)
 
 
+class Words(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{self.prog}: {message}.", remedy=f"See `{self.prog} --help`.")
+
+
 def parser() -> argparse.ArgumentParser:
     shape = argparse.RawDescriptionHelpFormatter
-    whole = argparse.ArgumentParser("generate", description=__doc__, epilog=EXAMPLES, formatter_class=shape)
+    whole = Words("weir generate", description=__doc__, epilog=EXAMPLES, formatter_class=shape)
     kinds = whole.add_subparsers(dest="kind", required=True, metavar="stocks|clicks|lines")
     for name, module in (("stocks", stocks), ("clicks", clicks), ("lines", lines)):
         kind = kinds.add_parser(name, help=module.__doc__, description=module.__doc__)

@@ -25,7 +25,7 @@ from platform_core.cli import (
     status,
     steering,
 )
-from platform_core.cli.asked import Asked
+from platform_core.cli.asked import Asked, profiles_here
 from platform_core.cli.output import print_error, say
 from platform_core.errors import UsageError, WeirError
 
@@ -47,7 +47,9 @@ wrong, 66 archive or position wrong, 69 installation, 75 try again later, 78 set
 @app.callback()
 def options(
     context: typer.Context,
-    profile: Annotated[str | None, typer.Option(help="A name in infra/profiles, or a .toml file.")] = None,
+    profile: Annotated[
+        str | None, typer.Option(help="A name in infra/profiles, or a .toml file.", autocompletion=profiles_here)
+    ] = None,
     home: Annotated[Path | None, typer.Option(help="Where all state lives; .weir in this folder by default.")] = None,
     debug: Annotated[
         bool, typer.Option("--debug", help="Show the traceback of an error; anywhere in the line.")

@@ -43,9 +43,50 @@ def who() -> str:
         return "somebody"
 
 
+# For the shell's completion: of files alone, so that a tab key waits for no service.
+
+
 def job_names_here(incomplete: str) -> list[str]:
-    """For the shell's completion."""
+    """Jobs of the tree; with an @, a job's releases."""
+    if "@" in incomplete:
+        return releases_here(incomplete)
     from platform_core.declare.discover import job_names
     from platform_core.settings import ROOT
 
     return [name for name in job_names(ROOT) if name.startswith(incomplete)]
+
+
+def releases_here(incomplete: str) -> list[str]:
+    """Those that have an archive."""
+    from platform_core import settings
+
+    folder = settings.load().home / "releases"
+    found = (f"{path.parent.name}@{path.name}" for path in folder.glob("*/v*") if path.name[1:].isdigit())
+    return sorted(name for name in found if name.startswith(incomplete))
+
+
+def tables_here(incomplete: str) -> list[str]:
+    """Those that jobs and daily tables of the tree declare, as their code spells them."""
+    import re
+
+    from platform_core.settings import ROOT
+
+    files = [*ROOT.glob("streaming_jobs/*/job.py"), *ROOT.glob("analytics/*/table.py")]
+    declared = re.compile(r"""\b(?:Table\(\s*name=|raw_table\()["'](\w+)["']""")
+    found = {name for file in files for name in declared.findall(file.read_text())}
+    return sorted(name for name in found if name.startswith(incomplete))
+
+
+def logs_here(incomplete: str) -> list[str]:
+    """Jobs, and services that have a log."""
+    from platform_core import settings
+
+    there = [path.stem for path in settings.load().logs.glob("*.log") if not path.stem.startswith("driver-")]
+    return sorted({*job_names_here(incomplete), *(name for name in there if name.startswith(incomplete))})
+
+
+def profiles_here(incomplete: str) -> list[str]:
+    from platform_core.settings import ROOT
+
+    names = sorted(path.stem for path in (ROOT / "infra" / "profiles").glob("*.toml"))
+    return [name for name in names if name.startswith(incomplete)]

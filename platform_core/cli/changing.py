@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from platform_core.cli.asked import job_names_here, settings_of, store_of, who
+from platform_core.cli.asked import job_names_here, releases_here, settings_of, store_of, who
 from platform_core.cli.output import AsJson, print_json, say, text_table
 from platform_core.errors import BatchFailed, ServiceUnavailable, UsageError
 from platform_core.names import ReleaseId
@@ -91,7 +91,9 @@ def rollback(
 
 def retire(
     context: typer.Context,
-    release: Annotated[str, typer.Argument(help="A release that is not live, as in stock_stats@v1.")],
+    release: Annotated[
+        str, typer.Argument(help="A release that is not live, as in stock_stats@v1.", autocompletion=releases_here)
+    ],
     as_json: AsJson = False,
 ) -> None:
     """Remove a release: its table, topic, checkpoint, consumer group and code. It cannot be had again.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from platform_core.cli.asked import settings_of
+from platform_core.cli.asked import settings_of, tables_here
 from platform_core.cli.output import AsJson, print_json, say, text_table
 
 if TYPE_CHECKING:
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _PANEL = "Data"
 _PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+_KINDS = ("clicks", "lines", "stocks")
 Limit = Annotated[int, typer.Option(help="The most rows to show.", min=1, max=1_000_000)]
 Seconds = Annotated[float, typer.Option(help="The longest that it may take.", min=0.01)]
 As = Annotated[str | None, typer.Option("--client", help="Read what this client is bound to.")]
@@ -56,7 +57,7 @@ def sql(
 
 def get(
     context: typer.Context,
-    table: Annotated[str, typer.Argument(help="A table.")],
+    table: Annotated[str, typer.Argument(help="A table.", autocompletion=tables_here)],
     key: Annotated[list[str], typer.Argument(help="Its key, or the first columns of it.")],
     limit: Limit = 1000,
     seconds: Seconds = 10.0,
@@ -97,7 +98,16 @@ def _which(source: Source) -> str:
     return f"{source.release}, version {source.version}" if source.release else f"version {source.version}"
 
 
-def generate(context: typer.Context) -> None:
+def generate(
+    context: typer.Context,
+    kind: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="stocks|clicks|lines",
+            autocompletion=lambda incomplete: [one for one in _KINDS if one.startswith(incomplete)],  # pyright: ignore
+        ),
+    ] = None,
+) -> None:
     """Send made-up records: stocks, clicks or lines. Live until ctrl-C, or history as fast as it goes.
 
     [bold]Examples[/bold]
@@ -112,12 +122,13 @@ def generate(context: typer.Context) -> None:
     """
     from ingest.generators.__main__ import main
 
-    raise typer.Exit(main([*context.args, *_broker_of(context)]))
+    words = [*([kind] if kind else []), *context.args]
+    raise typer.Exit(main([*words, *_broker_of(context, words)]))
 
 
-def _broker_of(context: typer.Context) -> list[str]:
+def _broker_of(context: typer.Context, words: list[str]) -> list[str]:
     """The profile's broker, where none is named."""
-    if not context.args or {"-h", "--help", "--bootstrap"} & {word.partition("=")[0] for word in context.args}:
+    if not words or {"-h", "--help", "--bootstrap"} & {word.partition("=")[0] for word in words}:
         return []
     kafka = settings_of(context).kafka
     client = [word for name, value in kafka.client.items() for word in ("--set", f"{name}={value}")]

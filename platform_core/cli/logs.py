@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from platform_core.cli.asked import job_names_here, settings_of
+from platform_core.cli.asked import logs_here, settings_of
+from platform_core.cli.output import AsJson, print_json
 from platform_core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -27,11 +28,12 @@ def logs(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="JOB|SERVICE", help="A job, a release, or a service such as kafka.", autocompletion=job_names_here
+            metavar="JOB|SERVICE", help="A job, a release, or a service such as kafka.", autocompletion=logs_here
         ),
     ],
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until ctrl-C.")] = False,
     lines: Annotated[int, typer.Option("--lines", "-n", help="How many of the last lines.", min=0)] = 50,
+    as_json: AsJson = False,
 ) -> None:
     """Show the last lines of a log. A driver's lines are JSON, one decision each.
 
@@ -45,6 +47,11 @@ def logs(
     """
     path = log_of(settings_of(context), name)
     text, end = last_lines(path, lines)
+    if as_json:
+        if follow:
+            raise UsageError("--json and --follow do not go together.", remedy="A driver's lines are JSON themselves.")
+        print_json({"log": str(path), "lines": text.splitlines()})
+        return
     print(text, end="", flush=True)
     if follow:
         for text in grown(path, end):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,13 +10,16 @@ from platform_core.cli.asked import settings_of, store_of, who
 from platform_core.cli.output import AsJson, print_json
 from platform_core.errors import SetupError
 
+if TYPE_CHECKING:
+    from platform_core.settings import Settings
+
 
 def add_to(app: typer.Typer) -> None:
     for command in (up, down, doctor, demo):
         app.command(rich_help_panel="Platform")(command)
 
 
-def up(context: typer.Context) -> None:
+def up(context: typer.Context, as_json: AsJson = False) -> None:
     """Start the services of the profile and wait until they are ready: broker, Postgres, supervisor, Dagster.
 
     Services that run already are left alone; one that crashes later is started again. Jobs that were wanted to run
@@ -32,10 +35,12 @@ def up(context: typer.Context) -> None:
 
     from platform_core.services import up as services
 
-    services.up(settings_of(context), Console())
+    settings = settings_of(context)
+    services.up(settings, Console(stderr=as_json))
+    _tell(settings, as_json)
 
 
-def down(context: typer.Context) -> None:
+def down(context: typer.Context, as_json: AsJson = False) -> None:
     """Stop all jobs after the batch in flight, then all services. Nothing is left running, and no data is lost.
 
     [bold]Example[/bold]
@@ -46,7 +51,17 @@ def down(context: typer.Context) -> None:
 
     from platform_core.services import down as services
 
-    services.down(settings_of(context), Console())
+    settings = settings_of(context)
+    services.down(settings, Console(stderr=as_json))
+    _tell(settings, as_json)
+
+
+def _tell(settings: Settings, as_json: bool) -> None:
+    from platform_core.services import state
+
+    if as_json:
+        found = state.now(settings.home)
+        print_json([{"service": one.name, "state": one.phase, "address": one.address} for one in found])
 
 
 def demo(context: typer.Context) -> None:

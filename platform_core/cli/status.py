@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,6 +14,7 @@ from platform_core.cli import facts
 from platform_core.cli.asked import job_names_here, settings_of, store_of
 from platform_core.cli.facts import Line, Supervision
 from platform_core.cli.output import AsJson, print_json, say, text_table
+from platform_core.errors import WeirError
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -71,11 +71,11 @@ class Look:
         self._store = None
 
     def services(self) -> Sequence[State]:
-        """Those that `weir up` keeps; their states are in a file, and known when nothing else answers."""
+        """Those that `weir up` keeps, or left; their states are in a file, and known when nothing else answers."""
         from platform_core.services import state
 
-        board = state.read(Path(self._settings.home))
-        return board.services if board.kept else ()
+        found = state.now(self._settings.home)
+        return found if any(one.phase not in ("stopped", "external") for one in found) else ()
 
     def releases(self) -> tuple[list[Line], Supervision]:
         self._store = self._store or store_of(self._settings)
@@ -87,9 +87,14 @@ def _print(look: Look, as_json: bool) -> None:
     services = look.services()
     if not as_json and services:
         print(text_table(_SERVICES, [_service(one) for one in services]) + "\n", flush=True)
-    releases, there = look.releases()
+    told = [dict(zip(_SERVICES, _service(one), strict=True)) for one in services]
+    try:
+        releases, there = look.releases()
+    except WeirError as error:
+        if as_json and told:
+            print_json({"error": error.what, "services": told})
+        raise
     if as_json:
-        told = [dict(zip(_SERVICES, _service(one), strict=True)) for one in services]
         print_json({"supervisor": asdict(there), "services": told, "releases": [asdict(line) for line in releases]})
         return
     print(text_table(_RELEASES, [line.cells() for line in releases]) if releases else "No job was started yet.")
@@ -112,8 +117,6 @@ def _watch(look: Look, every: float) -> None:
 def _drawn(look: Look) -> RenderableType:
     """A control store that is away for a while is told, and asked again."""
     from rich.console import Group
-
-    from platform_core.errors import WeirError
 
     services = _coloured(_SERVICES, [_service(one) for one in look.services()], state=1)
     try:

@@ -132,7 +132,12 @@ def restart(
 
 def run(
     context: typer.Context,
-    release: Annotated[str, typer.Argument(help="A release, as in stock_stats@v1, or a job: its live release.")],
+    release: Annotated[
+        str,
+        typer.Argument(
+            help="A release, as in stock_stats@v1, or a job: its live release.", autocompletion=job_names_here
+        ),
+    ],
 ) -> None:
     """Run one release in the foreground, as systemd or Kubernetes would. SIGTERM or ctrl-C ends it after its batch.
 

@@ -99,10 +99,12 @@ class Lookup:
     takes: tuple[str, ...]
     otherwise: Mapping[str, Any] = field(default_factory=dict)
     wait: str = "0 seconds"
+    future: str = "1 day"  # a record dated further ahead than this is refused; it would end every waiting
 
     def __post_init__(self) -> None:
         here = f"Lookup({self.topic.name!r})"
         duration(self.wait, f"{here}.wait")
+        duration(self.future, f"{here}.future")
         if self.topic.key is None:
             raise DeclarationError(f"{here}.topic: it has no key.", remedy="Declare the topic's `key`.")
         unknown = sorted(set(self.takes) - {column.name for column in self.topic.columns})
@@ -115,6 +117,10 @@ class Lookup:
     @property
     def waits(self) -> timedelta:
         return duration(self.wait, "wait")
+
+    @property
+    def far_future(self) -> timedelta:
+        return duration(self.future, "future")
 
 
 Input = Stream | Lookup

@@ -1,4 +1,4 @@
-"""Jobs that change what runs: a release that replays, a comparison, a cutover, the way back, and retiring.
+"""Jobs that change what runs: a plan, a release that replays, a comparison, a cutover, the way back, and retiring.
 
 Each takes its stream from the dropdown and lasts seconds, for the replay itself is the supervisor's; each leaves its
 audit line, `weir history JOB`.
@@ -21,6 +21,8 @@ from platform_core.release import cutting_over
 from platform_core.release.candidate import Asked, release_candidate
 from platform_core.release.comparing import compare_releases
 from platform_core.release.explaining import explained_by
+from platform_core.release.plan.plan import plan_of
+from platform_core.release.plan.wording import markdown
 from platform_core.release.reset import reset
 from platform_core.release.retire import retire
 from platform_core.release.starting import EARLIEST
@@ -39,10 +41,15 @@ class Anew(Why):
 def changing_jobs(platform: Platform) -> list[dg.JobDefinition]:
     plain = [stream_job(platform, name, act, about) for name, (act, about) in _ACTIONS.items()]
     return [
+        stream_job(platform, "plan", _plan, _ABOUT_PLAN, looks=True),
         stream_job(platform, "release", _release, _ABOUT_RELEASE, From),
         *plain,
         stream_job(platform, "reset", _reset, _ABOUT_RESET, Anew),
     ]
+
+
+def _plan(platform: Platform, request: Request) -> str:
+    return markdown(plan_of(request.job, platform.settings, platform.store))
 
 
 def _release(platform: Platform, request: Request) -> str:
@@ -84,6 +91,10 @@ def _retire(platform: Platform, request: Request) -> str:
     return f"removed {', '.join(gone)}"
 
 
+_ABOUT_PLAN = (
+    "Compares the working tree with the live release and changes nothing: no change, a revision, or must replay, with "
+    "the reasons, what a replay would read and take, and whom it touches. The plan stands in the run's log and output."
+)
 _ABOUT_RELEASE = (
     "Freezes the working tree as the stream's candidate. It replays history beside the live release, then follows."
 )

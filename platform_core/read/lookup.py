@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import duckdb
 
@@ -24,7 +25,10 @@ def get(
     seconds: float = 10.0,
     client: str | None = None,
 ) -> Answer:
-    """The rows whose key begins with `key`, values as text in the order of the key's columns; sorted by the key."""
+    """The rows whose key begins with `key`, values as text in the order of the key's columns; sorted by the key.
+
+    Of more than `limit` the last ones, by the rest of the key: where that is a time, the newest.
+    """
     store = ControlStore.open(settings)
     try:
         live = open_tables(settings, store, client).table(table)
@@ -68,11 +72,12 @@ def _matching(
 ) -> Answer:
     types = engine.types(live.name)
     where = " and ".join(f"{quoted(column)} = cast(? as {types[column]})" for column in values)
-    order = ", ".join(quoted(column) for column in key)
+    order = ", ".join(f"{quoted(column)} desc" for column in key)
     try:
-        return engine.answer(
+        last_first = engine.answer(
             f"select * from {quoted(live.name)} where {where} order by {order}", *bounds, list(values.values())
         )
+        return replace(last_first, rows=last_first.rows[::-1])
     except (duckdb.ConversionException, duckdb.InvalidInputException) as error:
         wanted = ", ".join(f"{column} {types[column]}" for column in values)
         came = ", ".join(repr(value) for value in values.values())

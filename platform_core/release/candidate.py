@@ -8,6 +8,7 @@ from typing import Any
 
 from platform_core.broker import Broker
 from platform_core.control import releases, wanted
+from platform_core.control.position import records_between
 from platform_core.control.releases import Release
 from platform_core.control.starts import Start
 from platform_core.control.store import ControlStore
@@ -18,9 +19,10 @@ from platform_core.release.declared import topics_in
 from platform_core.release.freeze import Slot, frozen
 from platform_core.release.manifest import Manifest
 from platform_core.release.plan.changes import Change, Kind, kind_of
+from platform_core.release.plan.estimate import time_of
 from platform_core.release.plan.plan import changes_of, live_of, made_again
 from platform_core.release.plan.tree import Tree, tree_of
-from platform_core.release.starting import EARLIEST, start_of
+from platform_core.release.starting import EARLIEST, EVENTS, start_of, topics_of
 from platform_core.settings import Settings
 
 
@@ -39,6 +41,7 @@ def release_candidate(job: str, settings: Settings, store: ControlStore, by: str
     if not asked.again:
         _refuse_needless(job, live, changes_now(settings, live, tree))  # 1
     start = start_of(settings, store, tree.declared, asked.start, live.replay_from)  # 2
+    _refuse_lost_race(settings, store, live, tree.declared, start)
 
     def numbered() -> Slot:
         return Slot(ReleaseId(job, releases.next_number(store, job)))
@@ -48,6 +51,24 @@ def release_candidate(job: str, settings: Settings, store: ControlStore, by: str
         return _nominate(store, manifest, start, by, asked.note)  # 5
 
     return frozen(job, settings, by, numbered, recorded)  # 3
+
+
+def _refuse_lost_race(
+    settings: Settings, store: ControlStore, live: Release, declared: Mapping[str, Any], start: Start
+) -> None:
+    """It reads a record of the end last, and the broker keeps that one for as long as any."""
+    broker = Broker(settings)
+    facts, first = broker.topics(topics_of(declared, *EVENTS)), broker.starts(start.offsets)
+    needed = time_of(store, live.id, records_between(start.offsets, broker.ends(start.offsets)))
+    for name, one in facts.items():
+        landed = any(offset < first[name].get(partition, 0) for partition, offset in start.offsets[name].items())
+        kept = one.retention_ms / 3_600_000
+        if needed.sound and needed.hours and not landed and 0 <= kept < needed.hours and "compact" not in one.policy:
+            raise UsageError(
+                f"A replay from {start.asked} would lose the race: topic {name!r} keeps records for {kept:.3g} hours, "
+                f"reading them takes about {needed.hours:.3g} ({needed.basis}).",
+                remedy="Raise the topic's retention, land it, or replay from a later time, with --from.",
+            )
 
 
 def live_or_refused(store: ControlStore, job: str) -> Release:

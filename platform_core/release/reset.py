@@ -36,7 +36,8 @@ def reset(settings: Settings, store: ControlStore, job: str, asked: str, by: str
     """
     old = live_or_refused(store, job)
     _refuse_busy(store, job, old)  # 1
-    start = start_of(settings, store, tree_of(settings, job).declared, asked, old.replay_from)
+    # what is live reads no raw tables: a reset begins with what the broker has
+    start = start_of(settings, None, tree_of(settings, job).declared, asked, old.replay_from)
     new = _made(settings, store, job, start, by, reason or f"reset from {asked}")  # 2
     table = str(old.manifest["output"]["table"])
     _refuse_other_table(new, table)

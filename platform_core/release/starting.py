@@ -63,11 +63,12 @@ def moment_asked(asked: str) -> int | None:
 
 
 def start_of(
-    settings: Settings, store: ControlStore, declared: Mapping[str, Any], asked: str, live: Start | None
+    settings: Settings, store: ControlStore | None, declared: Mapping[str, Any], asked: str, live: Start | None
 ) -> Start:
     """Refused when records that it needs are gone, or go before a replay could begin.
 
-    What the broker has no more counts as there when the raw tables of the topics have it.
+    What the broker has no more counts as there when the raw tables of the topics have it; without a store, only what
+    the broker has.
 
     Events from the time asked for; lookups from their oldest record, as rows join what was known long before.
     """
@@ -80,8 +81,9 @@ def start_of(
     began: Offsets = {topic: dict(parts) for topic, parts in live.offsets.items()} if live else {}
     events = [name for name in topics_of(declared, *EVENTS) if name in facts]
     lookups = [name for name in topics_of(declared, *LOOKUPS) if name in facts]
-    tables = raw_tables(settings, store, {name: one.id for name, one in facts.items()}, (events, lookups), oldest)
-    oldest = {**oldest, **{name: table.begins for name, table in tables.items()}}
+    ids = {name: one.id for name, one in facts.items()}
+    tables = raw_tables(settings, store, ids, (events, lookups), oldest) if store else {}
+    oldest = {**oldest, **{name: {**oldest[name], **table.begins} for name, table in tables.items()}}
     held = [_held(name, facts[name], oldest[name], samples[name].oldest_ms, began, tables.get(name)) for name in events]
     refuse(held, at_ms, asked, time.time() * 1000)
     since = oldest if at_ms is None else _since(broker, at_ms, {name: partitions[name] for name in events}, tables)
@@ -99,8 +101,13 @@ def _held(
 def _since(
     broker: Broker, at_ms: int, partitions: Mapping[str, Iterable[int]], tables: Mapping[str, Landed]
 ) -> Offsets:
-    found = broker.since({name: parts for name, parts in partitions.items() if name not in tables}, at_ms)
-    return {**found, **{name: table.since(at_ms) for name, table in tables.items() if name in partitions}}
+    """The broker's answer where it has the moment, the table's before."""
+    found, starts = broker.since(partitions, at_ms), broker.starts(partitions)
+    for name, table in tables.items():
+        if name in found:
+            own = table.since(at_ms)
+            found[name] = {p: o if o > starts[name][p] else min(own.get(p, o), o) for p, o in found[name].items()}
+    return found
 
 
 def refuse(held: Sequence[Held], at_ms: int | None, asked: str, now_ms: float) -> None:

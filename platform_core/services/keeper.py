@@ -102,17 +102,5 @@ def _keep_house(settings: Settings, notes: Notes) -> None:
         return  # Postgres is down: its own state says so
 
 
-def states(settings: Settings) -> list[State]:
-    """What runs now, whether or not a keeper does."""
-    board = state.read(settings.home)
-    return [one if board.kept or one.phase == "external" else _unkept(one) for one in board.services]
-
-
-def _unkept(one: State) -> State:
-    if one.lives:
-        return state.changed(one, phase="unkept", reason="The keeper has died. Run `weir up`.")
-    return state.changed(one, phase="stopped", owner=None)
-
-
 if __name__ == "__main__":
     sys.exit(main())

@@ -59,6 +59,18 @@ def read(home: Path) -> Board:
     return Board(_owner(told["keeper"]), tuple(_state(one) for one in told["services"]))
 
 
+def now(home: Path) -> tuple[State, ...]:
+    """What runs now, whether or not a keeper does."""
+    board = read(home)
+    return tuple(one if board.kept or one.phase == "external" else _unkept(one) for one in board.services)
+
+
+def _unkept(one: State) -> State:
+    if one.lives:
+        return changed(one, phase="unkept", reason="The keeper has died. Run `weir up`.")
+    return changed(one, phase="stopped", owner=None)
+
+
 def _state(told: dict[str, Any]) -> State:
     return State(**{**told, "owner": _owner(told["owner"])})  # pyright: ignore[reportArgumentType]
 

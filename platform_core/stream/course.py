@@ -22,6 +22,7 @@ from platform_core.control.store import ControlStore
 from platform_core.errors import PositionError, UsageError
 from platform_core.names import ReleaseId
 from platform_core.settings import Settings
+from platform_core.stream.fetch import KafkaStamps
 from platform_core.stream.follow import Leg, arrived, leg
 from platform_core.stream.guard import Guard
 from platform_core.stream.handover import Change, Version
@@ -106,7 +107,13 @@ class Course:
         self._workshop.publish_as("aside")
         release = releases.get(self._store, self._release)
         begins = release.replay_from.offsets if release.replay_from else {}
-        walk = Walk(self._since, self._settings.moves.replay_records)
+        stamps = KafkaStamps(self._settings)
+        try:
+            self._walk_history(begins, Walk(self._since, stamps.of, self._settings.moves.replay_records))
+        finally:
+            stamps.close()
+
+    def _walk_history(self, begins: Offsets, walk: Walk) -> None:
         while self._guard.role == "replaying" and not self._guard.ending:
             self._finish()
             at, whole = self._steps.at() or begins, self._bound()

@@ -40,7 +40,7 @@ class History:
         if not gaps.between(at, starts):
             return {}
         found = needed(self._readings, at, starts, self._known())
-        if not found:  # it may have been landed since we looked
+        if any(gap.topic not in found for gap in gaps.between(at, starts)):  # it may have been landed since we looked
             self._looked = float("-inf")
             found = needed(self._readings, at, starts, self._known())
         return found

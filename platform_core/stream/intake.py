@@ -36,8 +36,8 @@ def parsed(raw: DataFrame, part: Stream | Lookup) -> DataFrame:
     read = own.select("*", _value(topic).alias("v"))
     read = read.select("*", _event_time(topic).alias("event_time"))
     read = read.select("*", _ahead_of_plan().alias(AHEAD))
-    late, refused = (_late(part), _refused(part)) if isinstance(part, Stream) else (F.lit(False), _unreadable(topic))
-    return read.select("*", refused.alias("reason")).select("*", (F.col("reason").isNull() & late).alias("late"))
+    late = _late(part) if isinstance(part, Stream) else F.lit(False)
+    return read.select("*", _refused(part).alias("reason")).select("*", (F.col("reason").isNull() & late).alias("late"))
 
 
 def _as_it_is(records: DataFrame) -> DataFrame:
@@ -184,14 +184,15 @@ def _unreadable(topic: Topic) -> Expression:
     return _first(cases)
 
 
-def _refused(part: Stream) -> Expression:
+def _refused(part: Stream | Lookup) -> Expression:
     from pyspark.sql import functions as F
 
     cases = [
         (F.col("event_time").isNull(), "no event time"),
         (_ahead(part.topic) > int(part.far_future.total_seconds() * 1000), f"event time more than {part.future} ahead"),
     ]
-    rules = [(~F.coalesce(_holds(part, rule.holds), F.lit(False)), f"rule {rule.name}") for rule in part.rules]
+    declared = part.rules if isinstance(part, Stream) else ()
+    rules = [(~F.coalesce(_holds(part, rule.holds), F.lit(False)), f"rule {rule.name}") for rule in declared]
     return F.coalesce(_unreadable(part.topic), _first(cases + rules))
 
 
@@ -216,7 +217,7 @@ def _ahead_of_plan() -> Expression:
     return F.aggregate(planned, F.unix_millis("event_time"), lambda ahead, now: ahead - F.unix_millis(now))
 
 
-def _holds(part: Stream, condition: str) -> Expression:
+def _holds(part: Stream | Lookup, condition: str) -> Expression:
     """The rule over the value's columns, which stand in the struct `v` here."""
     from pyspark.sql import functions as F
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import duckdb
+import numpy as np
+import numpy.typing as npt
 from deltalake import DeltaTable
 
 from platform_core.control import gaps, positions, releases
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 RAW = "Raw"
+Numbers = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -33,16 +35,19 @@ class Landed:
     uri: str
     version: int
     ends: Mapping[int, int]
+    holes: Mapping[int, int] = field(default_factory=dict[int, int])  # of a partition, the offset after the newest one
 
     @cached_property
     def begins(self) -> dict[int, int]:
-        """The first offset that it has of each partition; its end where it has none."""
-        return {partition: self._firsts(partition)[0] for partition in self.ends}
+        """The first offset from which it has all of a partition; its end where it has none."""
+        found = self._asked('select "partition", min("offset") as first from records where {own} group by all')
+        firsts = dict(zip(found["partition"].tolist(), found["first"].tolist(), strict=True))
+        return {partition: firsts.get(partition, end) for partition, end in self.ends.items()}
 
     @property
     def oldest_ms(self) -> int | None:
         """Of its records; to the second."""
-        return min((times[0] * 1000 for times, _ in self._times.values()), default=None)
+        return min((int(times[0]) * 1000 for times, _ in self._times.values()), default=None)
 
     def since(self, at_ms: int) -> dict[int, int]:
         """The first offset stamped at or after a moment, which is rounded down to its second; the end without one."""
@@ -54,33 +59,40 @@ class Landed:
         return reached and all(self.begins.get(partition, 0) <= offset for partition, offset in at.items())
 
     def _first_since(self, partition: int, second: int) -> int:
-        times, firsts = self._times.get(partition, ((), ()))
-        place = bisect_left(times, second)
-        return firsts[place] if place < len(firsts) else self.ends[partition]
-
-    def _firsts(self, partition: int) -> tuple[int, ...]:
-        _, firsts = self._times.get(partition, ((), ()))
-        return firsts or (self.ends[partition],)
+        if partition not in self._times:
+            return self.ends[partition]
+        times, firsts = self._times[partition]
+        place = int(np.searchsorted(times, second))
+        return int(firsts[place]) if place < len(firsts) else self.ends[partition]
 
     @cached_property
-    def _times(self) -> dict[int, tuple[tuple[int, ...], tuple[int, ...]]]:
-        """Of each partition the seconds that have records, and the lowest offset of that second or a later one."""
+    def _times(self) -> dict[int, tuple[Numbers, Numbers]]:
+        """Of each partition the seconds that have records, and the lowest offset of that second or a later one; records
+        dated ahead of today are no clock."""
+        found = self._asked(
+            'select "partition", epoch_ms("timestamp") // 1000 as second, min("offset") as first from records '
+            'where {own} and "timestamp" <= now() group by all order by 1, 2'
+        )
+        parts, begins = np.unique(found["partition"], return_index=True)
+        ends = [*begins[1:], len(found["partition"])]
+        return {
+            int(partition): (found["second"][low:high], _lowest_from(found["first"][low:high]))
+            for partition, low, high in zip(parts, begins, ends, strict=True)
+        }
+
+    def _asked(self, query: str) -> dict[str, Numbers]:
         records = DeltaTable(self.uri, version=self.version).to_pyarrow_dataset()
+        holes = [f'not ("partition" = {partition} and "offset" < {after})' for partition, after in self.holes.items()]
+        own = " and ".join(["topic = ?", *holes])
         with duckdb.connect(config={"threads": "2"}) as duck:
             duck.register("records", records)
-            rows = duck.execute(
-                'select "partition", epoch_ms("timestamp") // 1000, min("offset") from records '
-                "where topic = ? group by all order by 1, 2 desc",
-                [self.topic],
-            ).fetchall()
-        found: dict[int, list[tuple[int, int]]] = {}
-        for partition, second, first in rows:  # the newest second first
-            known = found.setdefault(partition, [])
-            known.append((second, min(first, known[-1][1]) if known else first))
-        return {
-            partition: (tuple(second for second, _ in known[::-1]), tuple(first for _, first in known[::-1]))
-            for partition, known in found.items()
-        }
+            found = duck.execute(query.format(own=own), [self.topic]).fetchnumpy()
+        return {name: np.asarray(values) for name, values in found.items()}
+
+
+def _lowest_from(offsets: Numbers) -> Numbers:
+    """At each place, the lowest of it and of all that follow."""
+    return np.minimum.accumulate(offsets[::-1])[::-1]
 
 
 def landed(settings: Settings, store: ControlStore, ids: Mapping[str, str]) -> dict[str, Landed]:
@@ -92,8 +104,12 @@ def landed(settings: Settings, store: ControlStore, ids: Mapping[str, str]) -> d
             continue
         stands = positions.latest(store, release.id)
         if stands is not None and stands[1] is not None:
-            ends = stands[0].offsets.get(topic, {})
-            found[topic] = Landed(topic, str(release.id), settings.table_uri(release.id), stands[1], ends)
+            ends, uri = stands[0].offsets.get(topic, {}), settings.table_uri(release.id)
+            lost = [one.gap for one in gaps.of(store, release.id) if one.gap.topic == topic]
+            holes = {
+                p: max(gap.last + 1 for gap in lost if gap.partition == p) for p in {gap.partition for gap in lost}
+            }
+            found[topic] = Landed(topic, str(release.id), uri, stands[1], ends, holes)
     return found
 
 
@@ -134,7 +150,7 @@ def raw_tables(
     known = landed(settings, store, ids)
     for topics in readings:
         if all(name in known and known[name].fills(known[name].begins, oldest[name]) for name in topics):
-            whole = all(known[name].begins[p] <= at for name in topics for p, at in oldest[name].items())
+            whole = all(known[name].begins.get(p, 0) <= at for name in topics for p, at in oldest[name].items())
             chosen |= {name: known[name] for name in topics} if whole else {}
     return chosen
 

@@ -77,7 +77,8 @@ class Workshop:
         release = releases.get(self._store, self._release)
         begins = release.replay_from.offsets if release.replay_from else None
         # only a step ends: a query that goes on for ever would never leave the tables
-        tables = self.history.tables(self.steps.at() or begins or {}) if trigger.get("once") else {}
+        steps = bool(trigger.get("once")) and not over_gaps  # what somebody has given up is not read after all
+        tables = self.history.tables(self.steps.at() or begins or {}) if steps else {}
         source = KafkaStream(self.spark, self._settings, self.job, self._release, begins, over_gaps, tables)
         query = ReleaseQuery(self.job, streamed(self.job, source), self.checkpoint.path, self._batches.run)
         self._batches.metrics = lambda: observed_by(query.query)

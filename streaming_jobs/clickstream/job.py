@@ -8,7 +8,8 @@ What a Kafka Streams user may expect otherwise:
   newest record, has passed the view. A view or search behind the watermark is late: it leaves no row, and is counted.
 - Views and searches share one clock, the newest record of either, so that silent searches hold no view back. In Kafka
   Streams it is one clock a partition. Wall time moves neither: with no record at all, the last views wait.
-- The profile is the newest one not later than the view, by record timestamps, whatever has come since. Kafka Streams
+- The profile is the newest one not later than the view, by record timestamps, whatever has come since; a view waits one
+  second of the clock for a profile on its way, and one that takes longer is found by a replay alone. Kafka Streams
   joins the table as it stands when the view is processed, unless the table is versioned.
 - A user without a profile, never known or deleted, has user_id -1 in the row, and so as the key of its record.
 """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -76,9 +77,27 @@ def test_completion_scripts(weir: Weir, shell: str) -> None:
     assert "_WEIR_COMPLETE" in ran.out
 
 
-def test_a_job_is_completed(weir: Weir) -> None:
-    ran = weir(_WEIR_COMPLETE="complete_bash", COMP_WORDS="weir start stock", COMP_CWORD="2")
-    assert ran.out.split() == ["stock_stats"]
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("start stock", ["stock_stats", "stocks_raw"]),
+        ("run stock_stats@", ["stock_stats@v1", "stock_stats@v2"]),
+        ("retire stock_s", ["stock_stats@v1", "stock_stats@v2"]),
+        ("stop stock_stats@", ["stock_stats@v1", "stock_stats@v2"]),
+        ("get user", ["user_activity"]),
+        ("logs kaf", ["kafka"]),
+        ("generate st", ["stocks"]),
+        ("--profile lo", ["local"]),
+    ],
+)
+def test_what_a_line_may_go_on_with_is_completed(weir: Weir, tmp_path: Path, line: str, offered: list[str]) -> None:
+    for number in (1, 2):
+        (tmp_path / "releases" / "stock_stats" / f"v{number}").mkdir(parents=True)
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "kafka.log").touch()
+    words = f"weir {line}"
+    told = {"COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1), "WEIR_HOME": str(tmp_path)}
+    assert weir(_WEIR_COMPLETE="complete_bash", **told).out.split() == offered
 
 
 def test_generate_passes_on_what_it_is_told(weir: Weir) -> None:

@@ -88,7 +88,7 @@ def test_stop_pause_and_restart_are_wanted_and_audited(weir: Weir, store: Contro
 def test_a_job_that_is_not_there_is_answered_with_those_that_are(weir: Weir) -> None:
     ran = weir("start", "word_cuont")
     assert (ran.code, ran.out) == (64, "")
-    assert "There is no job 'word_cuont'.\nJobs: clickstream, stock_stats, word_count" in ran.err
+    assert "There is no job 'word_cuont'.\nJobs: clickstream, stock_stats, stocks_raw, word_count" in ran.err
     assert weir("stop", "word_count").code == 64
     assert weir("stop", "word_count@v9").code == 64
 

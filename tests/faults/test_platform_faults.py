@@ -5,6 +5,7 @@ The tests share one platform and follow each other: what one leaves behind is wh
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -94,7 +95,9 @@ def test_streams_outlive_a_frozen_broker(
     broker = platform.service("kafka")
     noticed = {release: _complaints(platform, release) for release in streams}
     broker.freeze()
+    frozen = time.monotonic()
     try:
+        until(lambda: time.monotonic() - frozen >= 60, "the minute that the fault is to last")
         for release, before in noticed.items():
             until(lambda r=release, b=before: _complaints(platform, r) > b, f"{release} notices that nobody answers")
     finally:

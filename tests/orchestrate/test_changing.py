@@ -30,12 +30,16 @@ def supervised(postgres: Database, tmp_path: Path) -> Generator[Platform]:
     platform.store.close()
 
 
-def launch(platform: Platform, action: str) -> str:
-    """Why the run failed."""
+def run(platform: Platform, action: str) -> dg.ExecuteInProcessResult:
     (job,) = [job for job in changing_jobs(platform) if job.name == action]
     config = {"ops": {"reset_stream": {"config": {"start": "earliest"}}}} if action == "reset" else {}
     with dg.DagsterInstance.ephemeral() as instance:
-        result = job.execute_in_process(config, instance=instance, partition_key=JOB, raise_on_error=False)
+        return job.execute_in_process(config, instance=instance, partition_key=JOB, raise_on_error=False)
+
+
+def launch(platform: Platform, action: str) -> str:
+    """Why the run failed."""
+    result = run(platform, action)
     assert not result.success
     (event,) = [event for event in result.all_events if event.is_step_failure]
     data = event.step_failure_data
@@ -57,6 +61,17 @@ def test_what_cannot_be_done_fails_the_run_with_one_sentence(supervised: Platfor
     told = launch(supervised, action)
     assert why in told
     assert "Traceback" not in told
+
+
+def test_a_plan_is_told_and_needs_nobody_who_supervises(supervised: Platform) -> None:
+    with supervised.store.transaction() as cursor:
+        cursor.execute("delete from weir.services")
+    result = run(supervised, "plan")
+    assert result.success
+    (output,) = [event for event in result.all_events if event.is_successful_output]
+    told = str(output.step_output_data.metadata["said"].value)
+    assert f"`{JOB}`: must replay" in told
+    assert "no release of the job is live: its first one reads everything" in told
 
 
 def test_each_takes_its_stream_from_a_dropdown_and_says_what_it_does(supervised: Platform) -> None:

@@ -95,3 +95,22 @@ def _landed(
     )
     positions.record(store, lease, position, BatchFacts(datetime.now(UTC), 0, len(rows), len(rows)), version)
     return landing
+
+
+def test_a_replay_that_would_lose_the_race_is_refused_with_figures(
+    settings: Settings, store: ControlStore, tree: Tree, live: Release, broker: Broker
+) -> None:
+    """An hour of retention; the live release has worked 20,000 records in four hours."""
+    topic = f"lines-{tree.job}"
+    broker.set(topic, retention_ms="3600000")
+    broker.produce(topic, *[(None, b"x")] * 10, partition=0, at=int(time.time() * 1000))
+    lease = leases.acquire(store, leases.driver_lease(live.id), Owner.this_process(), 30)
+    seconds = 4 * 3600.0
+    slow = BatchFacts(datetime.now(UTC), 0, 20_000, 1, batch_seconds=seconds, records_per_second=1 / seconds)
+    positions.record(store, lease, Position(str(live.id), 0, {topic: {0: 10, 1: 0}}), slow, 1)
+    tree.edit(*ROWS)
+    with pytest.raises(
+        UsageError, match=r"would lose the race: topic .* keeps records for 1 hours, reading .* about 40"
+    ):
+        release_candidate(tree.job, settings, store, "ann", Asked())
+    assert len(releases.of_job(store, tree.job)) == 1

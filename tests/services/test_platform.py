@@ -18,7 +18,7 @@ from rich.console import Console
 from platform_core.control.owners import Owner
 from platform_core.control.store import ControlStore
 from platform_core.errors import SetupError
-from platform_core.services import doctor, kafka, keeper, kept, ports, postgres, state
+from platform_core.services import doctor, kafka, kept, ports, postgres, state
 from platform_core.services.down import down
 from platform_core.services.up import up
 from platform_core.settings import Settings, load
@@ -77,7 +77,7 @@ def owners(settings: Settings) -> dict[str, Owner]:
 
 
 def test_everything_is_ready_and_nothing_is_wrong(platform: Settings) -> None:
-    assert {one.name: one.phase for one in keeper.states(platform)} == dict.fromkeys(
+    assert {one.name: one.phase for one in state.now(platform.home)} == dict.fromkeys(
         ("postgres", "kafka", "supervisor", "dagster-code", "dagster-web", "dagster-daemon"), "ready"
     )
     assert [str(finding) for finding in doctor.examine(platform) if not finding.ok] == []
@@ -111,7 +111,7 @@ def test_a_killed_keeper_leaves_its_services_and_the_next_one_adopts_them(platfo
     assert board.keeper is not None
     board.keeper.signal(signal.SIGKILL)
     until(lambda: not state.read(platform.home).kept, "the keeper is gone")
-    assert {one.phase for one in keeper.states(platform)} == {"unkept"}
+    assert {one.phase for one in state.now(platform.home)} == {"unkept"}
     up(platform, quiet())
     assert owners(platform) == before
 
@@ -166,7 +166,7 @@ def test_down_leaves_no_process_and_up_finds_the_old_state(platform: Settings) -
     down(platform, quiet())
     assert [one for one in processes if one.is_running() and one.status() != psutil.STATUS_ZOMBIE] == []
     assert kept.belonging(platform.home) == []
-    assert {one.phase for one in keeper.states(platform)} == {"stopped"}
+    assert {one.phase for one in state.now(platform.home)} == {"stopped"}
     with pytest.raises(psycopg.OperationalError):
         postgres.connect(platform)
     up(platform, quiet())

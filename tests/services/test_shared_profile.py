@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from platform_core.errors import ServiceUnavailable
-from platform_core.services import doctor, keeper, ports
+from platform_core.services import doctor, ports, state
 from platform_core.services.down import down
 from platform_core.services.roster import external, managed
 from platform_core.services.up import up
@@ -47,7 +47,7 @@ def test_none_of_the_services_that_run_elsewhere_is_started(broker: Broker, post
     settings = shared(tmp_path / "home", broker.servers, postgres.settings)
     try:
         up(settings, quiet())
-        found = {one.name: one.phase for one in keeper.states(settings)}
+        found = {one.name: one.phase for one in state.now(settings.home)}
         assert found == {"supervisor": "ready", "postgres": "external", "kafka": "external"}
         assert [str(finding) for finding in doctor.examine(settings) if not finding.ok] == []
     finally:
@@ -61,7 +61,7 @@ def test_a_broker_that_should_be_elsewhere_and_is_not_is_named(postgres: Databas
     settings = shared(tmp_path / "home", nobody, postgres.settings)
     with pytest.raises(ServiceUnavailable, match=rf"kafka at {nobody} does not answer; profile .*shared\.toml' says"):
         up(settings, quiet())
-    assert keeper.states(settings) == []
+    assert state.now(settings.home) == ()
 
 
 def test_the_example_profile_loads_and_starts_no_server(tmp_path: Path) -> None:

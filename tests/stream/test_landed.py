@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -50,6 +51,20 @@ def test_the_first_offset_since_a_moment_is_before_every_later_record(table: Lan
     assert table.since(101_000) == {0: 11, 1: 1, 2: 0}  # 12 is of 101.5 s, and 11 before it of 103 s
     assert table.since(104_000) == {0: 13, 1: 1, 2: 0}
     assert table.since(111_000) == {0: 14, 1: 2, 2: 0}
+
+
+def test_a_hole_in_a_table_is_where_it_begins(table: Landed) -> None:
+    holed = replace(table, holes={0: 12})
+    assert holed.begins == {0: 12, 1: 0, 2: 0}
+    assert not holed.fills({0: 10, 1: 0, 2: 0}, {0: 14, 1: 1, 2: 0})
+    assert holed.since(0) == {0: 12, 1: 0, 2: 0}
+
+
+def test_a_record_dated_ahead_is_no_clock(tmp_path: Path) -> None:
+    rows = [row(0, 0, 100), row(0, 1, 32_503_680_000), row(0, 2, 101), row(0, 3, 102)]
+    write_deltalake(tmp_path / "raw", pa.Table.from_pylist(rows, schema=SHAPE))
+    ahead = Landed("in", "in_raw@v1", str(tmp_path / "raw"), 0, {0: 4})
+    assert (ahead.begins, ahead.since(102_000), ahead.since(103_000)) == ({0: 0}, {0: 3}, {0: 4})
 
 
 @pytest.mark.parametrize(

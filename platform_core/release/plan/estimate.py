@@ -22,6 +22,7 @@ _LARGE = 10_000  # records; below, a batch's fixed costs outweigh its records
 class Time:
     hours: float | None
     basis: str
+    sound: bool = False  # from batches as large as a replay's
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ def estimated(history: Sequence[BatchFacts], records: int, live: ReleaseId) -> T
     rate = sum(one.records_per_second * one.records_in for one in chosen) / weight
     sizes = f"{chosen[-1].records_in:,} to {chosen[0].records_in:,} records each"
     basis = f"{rate:,.0f} records/s in the {len(chosen)} largest batches of {live} in the last 24 hours, {sizes}"
-    return Time(records / rate / 3600, basis + _small(chosen))
+    return Time(records / rate / 3600, basis + _small(chosen), chosen[0].records_in >= _LARGE)
 
 
 def _small(chosen: Sequence[BatchFacts]) -> str:
