@@ -10,15 +10,19 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 from typer.main import get_command
 
+from ingest.topics import STOCKS
 from platform_core.cli.app import app
 from platform_core.services import ports
 from platform_core.settings import ROOT
+from platform_core.testing import END, Kit, at, record
 
 README = (ROOT / "README.md").read_text()
 SECONDS = 900
@@ -53,11 +57,16 @@ def test_every_file_that_it_links_to_exists() -> None:
     assert missing == []
 
 
-def test_the_job_it_shows_is_one_that_can_be_declared() -> None:
+def test_the_job_it_shows_finds_the_highest_ask_of_a_minute(kit: Kit) -> None:
     (shown,) = blocks("python", "Change it")
-    names: dict[str, object] = {}
+    names: dict[str, Any] = {}
     exec(compile(shown, "README.md", "exec"), names)
-    assert "highest_asks" in names
+    trades = [
+        record(STOCKS, key="MMM", value={"type": kind, "ticker": "MMM", "price": price, "size": 1}, second=second)
+        for kind, price, second in (("ASK", 10, 1), ("ASK", 12, 2), ("BID", 99, 3), ("ASK", 11, 61))
+    ]
+    found = kit.run(names["highest_asks"], [*trades, END])
+    assert found.columns("ticker", "minute", "highest") == [("MMM", at(0), Decimal(12)), ("MMM", at(60), Decimal(11))]
 
 
 class Demo:

@@ -44,6 +44,7 @@ def _told(done: Computed, seconds: float) -> dict[str, int | float]:
         "rows": done.rows,
         "days": (done.last - done.first).days + 1,
         "records_read": done.records,
+        "rejected": done.rejected,
         "seconds": round(seconds, 1),
     }
 

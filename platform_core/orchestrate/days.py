@@ -29,6 +29,7 @@ class Computed:
     start: Offsets
     end: Offsets
     rows: int
+    rejected: int  # records that were left out: unreadable, against a rule, or dated ahead
 
     @property
     def records(self) -> int:
@@ -42,19 +43,30 @@ def compute(spark: SparkSession, settings: Settings, table: DailyTable, first: d
     wrong: one record dated years ahead hides from such a lookup all that follow it.
     """
     start, end = offsets_from(settings, table.input.topic.name, _reads_from(table, first))
-    records = records_of_days(records_in(spark, settings, start, end), table, first, last)
+    from pyspark.sql import Observation
+    from pyspark.sql import functions as F
+
+    refused = Observation()
+    read = parsed(records_in(spark, settings, start, end), table.input)
+    read = read.observe(refused, F.count(F.when(F.col("reason").isNotNull(), 1)).alias("rejected"))
+    records = of_days(read, table, first, last)
     rows = table.transform(records).select(*(column.name for column in table.output.columns))
     _create(spark, settings, table)
     _replace(rows, settings, table, first, last, json.dumps({"start": as_text(start), "end": as_text(end)}))
-    return Computed(first, last, start, end, _rows(spark, settings, table, first, last))
+    rejected = refused.get["rejected"] if records_between(start, end) else 0  # nothing read, nothing observed
+    return Computed(first, last, start, end, _rows(spark, settings, table, first, last), rejected)
 
 
 def records_of_days(raw: DataFrame, table: DailyTable, first: date, last: date) -> DataFrame:
     """What the transform sees: good records of those days, with their day in the table's zone."""
+    return of_days(parsed(raw, table.input), table, first, last)
+
+
+def of_days(read: DataFrame, table: DailyTable, first: date, last: date) -> DataFrame:
     from pyspark.sql import functions as F
 
     # a day is computed when it is over: nothing that is here by now is late
-    read = parsed(raw, table.input).withColumn("late", F.lit(False))
+    read = read.withColumn("late", F.lit(False))
     local = F.from_utc_timestamp("event_time", table.zone)  # the session's zone is UTC
     return admitted(read, table.input).withColumn(DAY, F.to_date(local)).where(F.col(DAY).between(first, last))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -32,7 +33,8 @@ class Finding:
 def examine(settings: Settings) -> list[Finding]:
     """Everything, even after the first that is wrong."""
     findings: list[Finding] = []
-    for check in (_python, _packages, _java, _jars, _memory, _room, _secrets, _services, _elsewhere, _location):
+    machine, installation = (_python, _packages, _java, _jars, _memory, _room), (_secrets, _services)
+    for check in (*machine, *installation, _elsewhere, _places, _location):
         try:
             findings += check(settings)
         except WeirError as error:
@@ -133,6 +135,22 @@ def _elsewhere(settings: Settings) -> Iterator[Finding]:
         well = asks[name]()
         what = f"{name} at {where} {'answers' if well else 'does not answer, or refuses us'}"
         yield Finding(well, what, f"Start it, or correct profile {settings.profile!r}.")
+
+
+def _places(settings: Settings) -> Iterator[Finding]:
+    """A Spark cluster, and folders for tables and checkpoints, where the profile names its own."""
+    master = settings.spark.master
+    if master.startswith("spark://"):
+        host, _, port = master.removeprefix("spark://").partition(",")[0].rpartition(":")
+        well = ports.answers(int(port), host)
+        what = f"Spark's master at {master} {'answers' if well else 'does not answer'}"
+        yield Finding(well, what, f"Start it, or correct profile {settings.profile!r}.")
+    for name, place in (("warehouse", settings.warehouse), ("checkpoints", settings.checkpoints)):
+        if place and "://" not in place:
+            there = next(folder for folder in (Path(place), *Path(place).parents) if folder.exists())
+            well = os.access(there, os.W_OK)
+            what = f"{name} in {place} {'can' if well else 'cannot'} be written"
+            yield Finding(well, what, f"Let us write {there}, or name another place in profile {settings.profile!r}.")
 
 
 def _location(settings: Settings) -> Iterator[Finding]:

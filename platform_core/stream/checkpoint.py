@@ -65,7 +65,7 @@ class Checkpoint:
             raise PositionError(
                 f"{file}: not a readable offsets file ({error}).",
                 remedy="It was torn by a crash of the machine, or edited. Restore it from a copy of the checkpoint; "
-                "without one, start a new release of the job.",
+                "without one, `weir release JOB --again` replays beside the table.",
             ) from error
         return Entry(batch, offsets, facts["batchWatermarkMs"], facts["batchTimestampMs"], facts.get("conf", {}))
 
@@ -126,8 +126,9 @@ def prove(checkpoint: Checkpoint, applied: int, committed: Position | None, tabl
         raise PositionError(
             f"{here} has no offsets, but table {table} holds batch {applied}"
             f"{f' up to {_told(committed.offsets)}' if committed else ''}.",
-            remedy="Restore the checkpoint from a copy, or start a new release: a fresh checkpoint would count "
-            "batches from 0 and skip or double what the table has.",
+            remedy="Restore the checkpoint from a copy; without one `weir release JOB --again` replays beside the "
+            "table, and `weir reset JOB --from earliest` begins anew. A fresh checkpoint would count batches from 0 "
+            "and skip or double what the table has.",
         )
     if done > planned:
         raise PositionError(

@@ -155,10 +155,11 @@ def test_the_asset_computes_the_days_that_dagster_asks_for(market: Market) -> No
     result = _materialized(market, partition_key=str(TUESDAY))
     assert market.rows() == [("MMM", TUESDAY, "20", "20", "20", 1)]
     (event,) = result.asset_materializations_for_node(f"compute_{market.table.name}")
-    assert {name: event.metadata[name].value for name in ("rows", "days", "records_read")} == {
+    assert {name: event.metadata[name].value for name in ("rows", "days", "records_read", "rejected")} == {
         "rows": 1,
         "days": 1,
         "records_read": 1,
+        "rejected": 0,
     }
 
 

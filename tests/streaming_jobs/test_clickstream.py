@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from ingest.topics import PAGE_VIEWS, SEARCHES
+from ingest.topics import PAGE_VIEWS, SEARCHES, USER_PROFILES
+from platform_core.testing import BATCH, END, Kit, record
 from streaming_jobs.clickstream.job import clickstream, views_with_searches
 from tests.streaming_jobs.conftest import Batch, Row, TableOf
 
@@ -99,3 +101,21 @@ def test_the_transform_gives_all_declared_columns_but_those_that_the_profile_giv
 def test_an_unknown_user_stands_in_the_row_as_the_profile_says() -> None:
     otherwise = clickstream.lookups["profiles"].otherwise
     assert dict(otherwise) == {"user_id": -1, "user_name": "", "zipcode": "", "interests": None}
+
+
+def test_a_profile_dated_years_ahead_is_rejected_and_ends_no_waiting(kit: Kit) -> None:
+    """The view waits a second for its profile, which comes in a later batch; the far one must not have ended that."""
+    far = datetime(2999, 1, 1, tzinfo=UTC)
+    script = [
+        record(USER_PROFILES, key="2", value={"user_id": BOB, "user_name": "Bob"}, second=far),
+        record(PAGE_VIEWS, key="1", value={"user_id": ANN, "page": "/a"}, second=2),
+        record(PAGE_VIEWS, key="1", value={"user_id": ANN, "page": "/b"}, second=8),
+        BATCH,
+        record(USER_PROFILES, key="1", value={"user_id": ANN, "user_name": "Ann"}, second=1),
+        END,
+    ]
+    result = kit.run(clickstream, script)
+    assert [(reject.topic, reject.reason) for reject in result.rejects] == [
+        ("clicks.user.profile", "event time more than 1 day ahead")
+    ]
+    assert result.columns("page", "user_name") == [("/a", "Ann"), ("/b", "Ann")]
