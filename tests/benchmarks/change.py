@@ -28,7 +28,7 @@ from platform_core.services import process
 from tests.benchmarks.asked import Asked
 from tests.benchmarks.catching_up import started
 from tests.benchmarks.figures import Figure, attempted
-from tests.benchmarks.live import START_SECONDS, sender
+from tests.benchmarks.live import START_SECONDS, send_history, sender
 from tests.benchmarks.platform import Platform, platform
 from tests.benchmarks.readers import CLIENTS, DELTA_READERS, STATS, VIEWS, Watchers
 
@@ -43,8 +43,9 @@ NOTES = (
     "consumers read the topics; all on the same machine as four drivers and the senders.",
     "The flip: from all candidates aligned to the end of the transaction. Standing still: from the last commit before "
     "it to the first after, of the slower table. The rollback: from asking until readers see the old release.",
-    "Slow-down: the live release's median batch of stock_stats while its candidate replays or follows, to that before "
-    "there was one.",
+    "Slow-down: the live release's median batch of stock_stats while both candidates replay or follow, to that before "
+    "there was one. It gets 300 trades a second, far less than the 30 % of its capacity that the target speaks of: "
+    "what would send them needs a core itself.",
 )
 
 
@@ -53,9 +54,9 @@ def measure(asked: Asked) -> list[Figure]:
 
 
 def _measured(asked: Asked) -> list[Figure]:
-    times, span = (4, 15) if asked.quick else (20, 40)
+    times, span, past = (4, 15, 300) if asked.quick else (20, 40, 1800)
     with ExitStack() as held:
-        ours = held.enter_context(platform(asked.work / "change"))
+        ours = held.enter_context(platform(asked.work / "change", WEIR_MOVES__REPLAY_RECORDS="50000"))
         for job in JOBS:
             release = first_release(job, ours.settings, ours.store, "benchmark").id
             wanted.want(ours.store, release, "run", "benchmark")
@@ -65,6 +66,7 @@ def _measured(asked: Asked) -> list[Figure]:
         senders = ExitStack()
         held.enter_context(senders)
         for job in JOBS:
+            send_history(ours, job, RATES[job], past)
             senders.enter_context(sender(ours, job, RATES[job]))
         _await(lambda: all(_batch(ours, ReleaseId(job, 1)) > 10 for job in JOBS), "both live", START_SECONDS)
         figures = list(_slowed(ours, asked, span))
@@ -92,19 +94,19 @@ def _slowed(ours: Platform, asked: Asked, span: int) -> Iterator[Figure]:
     _await(lambda: all(releases.get(ours.store, ReleaseId(job, 2)).state == "following" for job in JOBS), "followers")
     asked.say("their candidates follow")
     beside_follower = _batch_seconds(ours, live, span, lambda: True)
-    yield Figure(OF, "a live batch, alone", alone * 1000, "ms")
+    yield Figure(OF, "a live batch, alone", alone and alone * 1000, "ms")
     for name, found in (("replay", beside_replay), ("follower", beside_follower)):
-        yield Figure(OF, f"a live batch beside a {name} / alone", found / alone, "", at_most=1.1)
+        ratio = found / alone if found and alone else None
+        note = "" if ratio else "no batch with records in that time"
+        yield Figure(OF, f"a live batch beside a {name} / alone", ratio, "", at_most=1.1, note=note)
 
 
-def _batch_seconds(ours: Platform, live: ReleaseId, span: int, while_true: Callable[[], bool]) -> float:
+def _batch_seconds(ours: Platform, live: ReleaseId, span: int, while_true: Callable[[], bool]) -> float | None:
     """Over the span, or as long as it is so: a short replay is soon over."""
     since = _now(ours)
     process.until(lambda: not while_true(), span)
     found = [one.batch_seconds for one in progress.recent(ours.store, live, since) if one.records_in]
-    if not found:
-        raise RuntimeError(f"{live} committed no batch with records.")
-    return median(found)
+    return median(found) if found else None
 
 
 def _moved(ours: Platform, asked: Asked, number: int) -> tuple[Cutover, float]:

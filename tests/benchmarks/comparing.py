@@ -13,8 +13,10 @@ import duckdb
 import pyarrow as pa
 from deltalake import write_deltalake
 
+from platform_core.release.compare import Side, compare
 from platform_core.settings import ROOT
 from tests.benchmarks.asked import Asked
+from tests.benchmarks.contenders import KEY
 from tests.benchmarks.figures import Figure
 from tests.benchmarks.platform import settings_of
 
@@ -34,14 +36,21 @@ _SECONDS = 3600
 def measure(asked: Asked) -> list[Figure]:
     rows = ROWS // 10 if asked.quick else ROWS
     asked.say(f"writing two tables of {rows:,} rows")
-    sides = [_written(asked.work / name, rows, other) for name, other in (("left", False), ("right", True))]
+    sides = [_written(asked.work / name, rows, each) for name, each in (("left", None), ("right", _DIFFERS))]
     times = {name: _timed(asked, name, sides) for name in ("weir", "polars", "spark")}
-    small = [_written(asked.work / f"{name}-small", rows // 10, name == "right") for name in ("left", "right")]
+    small = [_written(asked.work / f"{side.name}-small", rows // 10, None) for side in sides[:1]]
+    small.append(_written(asked.work / "right-small", rows // 10, _DIFFERS))
     times["pandas"] = [10 * seconds for seconds in _timed(asked, "pandas", small)]
     for side in sides:
         _append(side, rows, rows + 1000)
     times["again"] = _timed(asked, "weir", sides)
-    return _figures(f"compare {rows:,} rows", times, None if asked.quick else 10)
+    asked.say("one differing row")
+    other = _written(asked.work / "one", rows, rows)
+    _append(other, rows, rows + 1000)
+    found = compare(*(Side(one.name, str(one), 1, layout="hours") for one in (sides[0], other)), KEY, folder=asked.work)
+    of = f"compare {rows:,} rows"
+    figures = [*_figures(of, times, None if asked.quick else 10)]
+    return [*figures, Figure(of, "one row changed in one column: found", found.differing, "", at_least=1, at_most=1)]
 
 
 def _figures(of: str, times: dict[str, list[float]], faster: float | None) -> list[Figure]:
@@ -91,20 +100,21 @@ def _timed(asked: Asked, contender: str, sides: list[Path]) -> list[float]:
     return [json.loads(ran.stdout.splitlines()[-1])["seconds"]]
 
 
-def _written(folder: Path, rows: int, other: bool) -> Path:
-    columns = _rows(0, rows, other)
+def _written(folder: Path, rows: int, differs: int | None) -> Path:
+    """`differs`: one row of so many."""
+    columns = _rows(0, rows, differs)
     write_deltalake(str(folder), columns, partition_by=["_part"])
     return folder
 
 
 def _append(folder: Path, start: int, end: int) -> None:
-    write_deltalake(str(folder), _rows(start, end, False), mode="append")
+    write_deltalake(str(folder), _rows(start, end, None), mode="append")
 
 
-def _rows(start: int, end: int, other: bool) -> pa.RecordBatchReader:
+def _rows(start: int, end: int, differs: int | None) -> pa.RecordBatchReader:
     """Ten tickers a second; the same numbers every time."""
     second = "(1767225600000000 + (i // 10) * 1000000)"
-    wrong = f"+ cast(i % {_DIFFERS} = 4711 as int) * 0.000001" if other else ""
+    wrong = f"+ cast(i % {differs} = 4711 as int) * 0.000001" if differs else ""
     query = f"""
         select 'T' || cast(i % 10 as varchar) as ticker, make_timestamptz({second}) as window_start,
           make_timestamptz({second} + 5000000) as window_end, (i * 7919) % 97 as trade_count,

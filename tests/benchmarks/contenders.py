@@ -26,7 +26,8 @@ def weir(kept: str, left: str, right: str) -> float:
         for number, uri in enumerate((left, right), 1)
     ]
     found = compare(sides[0], sides[1], KEY, folder=Path(kept))
-    _refuse_blind(found.differing)
+    if found.rows_left >= 100_000 and found.differing != found.rows_left // 100_000:  # one of so many was changed
+        raise SystemExit(f"It found {found.differing} of {found.rows_left // 100_000} differing rows.")
     return time.monotonic() - began
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -53,6 +54,14 @@ def await_first_batch(ours: Platform, lives: Sequence[Live]) -> None:
 
     if not process.until(begun, START_SECONDS):
         raise RuntimeError(f"No records in a commit after {START_SECONDS:.0f} s.")
+
+
+def send_history(ours: Platform, name: str, rate: float, seconds: float) -> None:
+    """Records of the last so many seconds, as fast as it goes."""
+    start = int((time.time() - seconds) * 1000)
+    argv = [sys.executable, "-m", "ingest.generators", GENERATOR[name], "--rate", str(rate), "--seconds", str(seconds)]
+    env = {**ours.settings.child_environment(), "PYTHONPATH": str(ours.settings.root)}
+    subprocess.run([*argv, "--start-ms", str(start)], env=env, cwd=ours.settings.home, check=True, capture_output=True)
 
 
 @contextmanager

@@ -25,9 +25,9 @@ class Platform:
 
 
 @contextmanager
-def platform(home: Path) -> Generator[Platform]:
+def platform(home: Path, **environment: str) -> Generator[Platform]:
     """Stopped at the end, and after ctrl-C."""
-    settings = settings_of(home)
+    settings = settings_of(home, **environment)
     with running(kafka.broker(settings)), running(postgres.server(settings)):
         store = ControlStore.open(settings)
         store.migrate()
@@ -37,7 +37,7 @@ def platform(home: Path) -> Generator[Platform]:
             store.close()
 
 
-def settings_of(home: Path) -> Settings:
+def settings_of(home: Path, **environment: str) -> Settings:
     broker, _, database, dagster = (str(port) for port in ports.free(4))
     return load(
         environment={
@@ -45,6 +45,7 @@ def settings_of(home: Path) -> Settings:
             "WEIR_KAFKA__PORT": broker,
             "WEIR_POSTGRES__PORT": database,
             "WEIR_DAGSTER__PORT": dagster,
+            **environment,
         }
     )
 

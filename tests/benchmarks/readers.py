@@ -113,6 +113,9 @@ class Watchers(AbstractContextManager["Watchers"]):
     def _read(self) -> dict[str, tuple[int, int]]:
         """By table: what only grows, and how many keys are there more than once."""
         tables = open_tables(self._settings, self._store)
+        numbers = {table.release.number for name in (STATS, VIEWS) if (table := tables.table(name)).release}
+        if len(numbers) > 1:
+            self.seen.count("Delta readers: mixed pairs", numbers)
         stats = tables.table(STATS).arrow(["ticker", "window_start", "trade_count"])
         views = tables.table(VIEWS).arrow(["view_id"])
         windows = stats.group_by(["ticker", "window_start"]).aggregate([("trade_count", "sum")])

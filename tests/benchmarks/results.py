@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -28,10 +28,18 @@ class Section:
 def keep(folder: Path, measured: Mapping[str, Section]) -> None:
     """`latest.json` for programs, `latest.md` for people."""
     folder.mkdir(parents=True, exist_ok=True)
-    sections = {**kept(folder), **measured}
+    before = kept(folder)
+    sections = {**before, **{name: _merged(before.get(name), section) for name, section in measured.items()}}
     content = {name: asdict(section) for name, section in sections.items()}
     (folder / "latest.json").write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
     (folder / "latest.md").write_text(_page(sections))
+
+
+def _merged(before: Section | None, now: Section) -> Section:
+    """What was measured now, and what else the section has: of another job, say."""
+    again = {figure.of for figure in now.figures}
+    rest = [figure for figure in (before.figures if before else ()) if figure.of not in again]
+    return replace(now, figures=[*rest, *now.figures])
 
 
 def kept(folder: Path) -> dict[str, Section]:
