@@ -47,7 +47,8 @@ def measure(asked: Asked) -> list[Figure]:
     asked.say("one differing row")
     other = _written(asked.work / "one", rows, rows)
     _append(other, rows, rows + 1000)
-    found = compare(*(Side(one.name, str(one), 1, layout="hours") for one in (sides[0], other)), KEY, folder=asked.work)
+    left, right = (Side(one.name, str(one), 1, layout="hours") for one in (sides[0], other))
+    found = compare(left, right, KEY, folder=asked.work)
     of = f"compare {rows:,} rows"
     figures = [*_figures(of, times, None if asked.quick else 10)]
     return [*figures, Figure(of, "one row changed in one column: found", found.differing, "", at_least=1, at_most=1)]
