@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from datetime import datetime
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
 
-from platform_core.broker import Broker as Kafka
 from platform_core.control import aliases, cutovers, positions, releases, wanted
 from platform_core.control.cutovers import Cutover
 from platform_core.control.position import same_place
 from platform_core.names import ReleaseId
-from platform_core.read import open_tables
 from platform_core.release import cutting_over
 from platform_core.release.candidate import Asked, release_candidate
 from platform_core.release.comparing import compare_releases
@@ -23,6 +18,7 @@ from platform_core.services import ports, postgres
 from platform_core.settings import load
 from tests.conftest import Broker
 from tests.stack.running import Platform, a_platform, tree_of_its_own, until
+from tests.stack.statistics import at_end, published, trades_of
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]
 PREFIX = "change"
@@ -62,27 +58,6 @@ def driver_log(platform: Platform, release: ReleaseId) -> str:
 def carried(platform: Platform, asked: Cutover) -> Cutover:
     until(lambda: not cutovers.get(platform.store, asked.id).open, f"{asked.kind} {asked.id} ends", 300)
     return cutovers.get(platform.store, asked.id)
-
-
-def published(broker: Broker) -> dict[tuple[str, float], int]:
-    """How many trades each key has, as a reader of the plain topic's committed records knows by now."""
-    topic = f"{PREFIX}-stockstats-output"
-    consumer = Consumer(
-        {"bootstrap.servers": broker.servers, "group.id": "reader", "isolation.level": "read_committed"}
-    )
-    parts = consumer.list_topics(topic, 10).topics[topic].partitions
-    consumer.assign([TopicPartition(topic, number, 0) for number in parts])
-    known: dict[tuple[str, float], int] = {}
-    while messages := consumer.consume(5000, 5):
-        for message in messages:
-            key = json.loads(message.key() or b"")
-            window = key["ticker"], datetime.fromisoformat(key["window_start"]).timestamp()
-            if message.value() is None:
-                known.pop(window, None)
-            else:
-                known[window] = json.loads(message.value() or b"")["trade_count"]
-    consumer.close()
-    return known
 
 
 def test_a_candidate_replays_history_and_then_stands_where_the_live_one_stood(platform: Platform) -> None:
@@ -133,11 +108,9 @@ def test_a_rollback_brings_the_standby_back(platform: Platform) -> None:
     platform.works(V1, batches=4)
 
 
-def test_the_topic_says_what_the_live_table_says_through_all_of_it(platform: Platform, broker: Broker) -> None:
+def test_the_topic_says_what_the_live_table_says_through_all_of_it(platform: Platform) -> None:
     platform.service("generator-stocks").ask_to_end()
-    ends = Kafka(platform.settings).ends({f"{PREFIX}-stocks": range(4)})
-    until(lambda: (found := platform.position(V1)) is not None and found.offsets == ends, "the live one has read all")
-    table = open_tables(platform.settings).table(JOB).arrow()
-    rows = {(row["ticker"], row["window_start"].timestamp()): row["trade_count"] for row in table.to_pylist()}
+    at_end(platform, V1, f"{PREFIX}-stocks")
+    rows = trades_of(platform)
     assert rows
-    until(lambda: published(broker) == rows, "the topic is the table", 60)
+    until(lambda: published(platform, f"{PREFIX}-stockstats-output") == rows, "the topic is the table", 60)

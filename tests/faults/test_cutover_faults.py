@@ -1,0 +1,126 @@
+"""Everything that carries a cutover is killed at once, at each of its steps, there and back, under load.
+
+The tests share one platform and follow each other: what one leaves behind is where the next begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+
+from platform_core.control import aliases, cutovers, releases, wanted
+from platform_core.control.cutovers import Cutover
+from platform_core.names import ReleaseId
+from platform_core.release import cutting_over
+from platform_core.release.candidate import Asked, release_candidate
+from platform_core.release.comparing import compare_releases
+from platform_core.release.explaining import explained_by
+from platform_core.services import ports, postgres
+from platform_core.settings import load
+from platform_core.testing.oracle import Closing, Oracle
+from tests.conftest import Broker
+from tests.stack.running import Platform, a_platform, job_in, tree_of_its_own, until
+from tests.stack.statistics import at_end, published, trades_of
+
+pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(1800)]
+PREFIX, JOB = "cutover-faults", "stock_stats"
+V1, V2 = ReleaseId(JOB, 1), ReleaseId(JOB, 2)
+LOAD = ["--rate", "200", "--late", "0.02", "--late-by", "20 seconds", "--malformed", "0.005"]
+
+
+@pytest.fixture(scope="module")
+def platform(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
+    """v1 live, v2 following, under load."""
+    folder = tmp_path_factory.mktemp(PREFIX)
+    where = {
+        "WEIR_HOME": str(folder / "home"),
+        "WEIR_KAFKA__BOOTSTRAP": broker.servers,
+        "WEIR_POSTGRES__PORT": str(ports.free(1)[0]),
+        "WEIR_MOVES__FOLLOW_SECONDS": "2",
+        "WEIR_SUPERVISION__LEASE_SECONDS": "5",
+    }
+    settings = load(environment=where).model_copy(update={"root": tree_of_its_own(folder / "tree", PREFIX)})
+    with a_platform(settings, own=[postgres.server]) as running:
+        running.freeze(JOB)
+        running.generate("stocks", *LOAD)
+        wanted.want(running.store, V1, "run", "a test")
+        running.supervise()
+        running.works(V1)
+        release_candidate(JOB, settings, running.store, "a test", Asked(again=True))
+        until(lambda: releases.get(running.store, V2).state == "following", "the candidate follows")
+        yield running
+
+
+def asked(platform: Platform, kind: str) -> Cutover:
+    if kind == "rollback":
+        return cutting_over.rollback(platform.store, [JOB], "a test")
+    return cutting_over.ask(platform.store, [f"{JOB}@v2"], "a test")
+
+
+def ready(platform: Platform, kind: str) -> None:
+    """Each has committed a moment ago; a cutover wants a comparison that passed, too."""
+    platform.works(V1, V2)
+    if kind == "cutover":
+        why = explained_by(platform.settings, platform.store)
+        outcome = compare_releases(platform.settings, platform.store, JOB, by="a test", explained_by=why)
+        assert outcome.verdict.passed, outcome.verdict.reasons
+
+
+def kill_everything(platform: Platform) -> None:
+    """But Postgres, the broker and the generator."""
+    spared = [platform.service("postgres"), platform.service("generator-stocks")]
+    platform.power_cut(sparing=spared)
+
+
+def live(platform: Platform) -> ReleaseId:
+    alias = aliases.live(platform.store, JOB)
+    assert alias is not None
+    return alias.release
+
+
+@pytest.mark.parametrize(
+    ("kind", "phase"),
+    [
+        ("cutover", "requested"),
+        ("rollback", "requested"),
+        ("cutover", "held"),
+        ("rollback", "held"),
+        ("cutover", "aligned"),
+        ("rollback", "flipped"),
+    ],
+)
+def test_whatever_is_killed_the_alias_is_old_or_new_and_the_same_command_finishes_it(
+    platform: Platform, kind: str, phase: str
+) -> None:
+    old, new = (V1, V2) if kind == "cutover" else (V2, V1)
+    ready(platform, kind)
+    begun = asked(platform, kind)
+    order = ["requested", "held", "aligned", "flipped", "swapped"]
+    reached = lambda: order.index(cutovers.get(platform.store, begun.id).phase) >= order.index(phase)  # noqa: E731
+    until(reached, f"{kind} {begun.id} is {phase}", 120)
+    kill_everything(platform)
+    found = cutovers.get(platform.store, begun.id)
+    assert live(platform) == (new if found.phase in ("flipped", "swapped") else old)
+    platform.supervise()
+    again = asked(platform, kind)
+    assert again.id == begun.id
+    until(lambda: not cutovers.get(platform.store, begun.id).open, f"{kind} {begun.id} ends", 300)
+    assert cutovers.get(platform.store, begun.id).phase == "swapped"
+    assert live(platform) == new
+    assert [releases.get(platform.store, one).state for one in (old, new)] == ["standby", "live"]
+
+
+def test_after_all_that_table_and_topic_hold_what_a_batch_computes(platform: Platform, spark: SparkSession) -> None:
+    platform.works(V1, V2)
+    platform.service("generator-stocks").ask_to_end()
+    at_end(platform, V1, f"{PREFIX}-stocks")
+    supervisor = platform.service("supervisor")
+    supervisor.ask_to_end()
+    assert supervisor.exit_code() == 0
+    for release in (V1, V2):
+        job = job_in(platform.settings.archive(release) / "code", JOB)
+        oracle = Oracle(spark, platform.settings, job, release, Closing("window_end", "5 seconds"))
+        assert oracle.table() == [], release
+    assert published(platform, f"{PREFIX}-stockstats-output") == trades_of(platform)
