@@ -145,6 +145,8 @@ class Course:
         while self._guard.role in ("following", "standby") and not self._guard.ending:
             if (found := self._asked_to_take_over()) is not None:
                 self._take_over(*found)
+                self._guard.wait(0.1)
+                return  # it may be the live one, or have been: what it publishes to is chosen anew
             elif time.monotonic() >= next_step:
                 self._after_live()
                 next_step = time.monotonic() + self._settings.moves.follow_seconds

@@ -17,38 +17,31 @@ from platform_core.release import cutting_over
 from platform_core.release.candidate import Asked, release_candidate
 from platform_core.release.comparing import compare_releases
 from platform_core.release.explaining import explained_by
-from platform_core.services import ports, postgres
-from platform_core.settings import load
 from platform_core.testing.oracle import Closing, Oracle
 from tests.conftest import Broker
-from tests.stack.running import Platform, a_platform, job_in, tree_of_its_own, until
+from tests.stack.running import Platform, a_home, job_in, until
 from tests.stack.statistics import at_end, published, trades_of
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(1800)]
 PREFIX, JOB = "cutover-faults", "stock_stats"
 V1, V2 = ReleaseId(JOB, 1), ReleaseId(JOB, 2)
-LOAD = ["--rate", "200", "--late", "0.02", "--late-by", "20 seconds", "--malformed", "0.005"]
+LOAD = ["--rate", "200", "--malformed", "0.005"]
 
 
 @pytest.fixture(scope="module")
 def platform(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
     """v1 live, v2 following, under load."""
-    folder = tmp_path_factory.mktemp(PREFIX)
-    where = {
-        "WEIR_HOME": str(folder / "home"),
-        "WEIR_KAFKA__BOOTSTRAP": broker.servers,
-        "WEIR_POSTGRES__PORT": str(ports.free(1)[0]),
+    more = {
         "WEIR_MOVES__FOLLOW_SECONDS": "2",
         "WEIR_SUPERVISION__LEASE_SECONDS": "5",
     }
-    settings = load(environment=where).model_copy(update={"root": tree_of_its_own(folder / "tree", PREFIX)})
-    with a_platform(settings, own=[postgres.server]) as running:
+    with a_home(tmp_path_factory.mktemp(PREFIX), PREFIX, broker.servers, **more) as running:
         running.freeze(JOB)
         running.generate("stocks", *LOAD)
         wanted.want(running.store, V1, "run", "a test")
         running.supervise()
         running.works(V1)
-        release_candidate(JOB, settings, running.store, "a test", Asked(again=True))
+        release_candidate(JOB, running.settings, running.store, "a test", Asked(again=True))
         until(lambda: releases.get(running.store, V2).state == "following", "the candidate follows")
         yield running
 

@@ -14,13 +14,12 @@ from pyspark.sql import SparkSession
 
 from platform_core.control import leases
 from platform_core.names import ReleaseId
-from platform_core.services import ports, postgres
-from platform_core.settings import load
+from platform_core.services import postgres
 from platform_core.testing.oracle import Closing, Oracle
 from tests.conftest import Broker
 from tests.faults.dying import BEFORE_CHECKPOINT, BEFORE_PUBLISH, BEFORE_TABLE
 from tests.faults.words import dies, epoch, now_ms, reasons, refused, remove_unused, repeats, said, trade
-from tests.stack.running import Platform, Running, a_platform, job_in, tree_of_its_own, until
+from tests.stack.running import Platform, Running, a_home, job_in, until
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(1800)]
 PREFIX = "driver-faults"
@@ -31,16 +30,11 @@ TRY_AGAIN, SUPERSEDED, TOO_MANY_REJECTS = 75, 70, 65
 
 @pytest.fixture(scope="module")
 def platform(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
-    folder = tmp_path_factory.mktemp("driver-faults")
-    where = {
-        "WEIR_HOME": str(folder / "home"),
-        "WEIR_KAFKA__BOOTSTRAP": broker.servers,
-        "WEIR_POSTGRES__PORT": str(ports.free(1)[0]),
+    more = {
         "WEIR_SUPERVISION__LEASE_SECONDS": "6",
         "WEIR_BATCHES__MAX_RECORDS": "1000",  # so that a slow machine, too, has late records across batches
     }
-    settings = load(environment=where).model_copy(update={"root": tree_of_its_own(folder / "tree", PREFIX)})
-    with a_platform(settings, own=[postgres.server]) as running:
+    with a_home(tmp_path_factory.mktemp(PREFIX), PREFIX, broker.servers, **more) as running:
         yield running
 
 

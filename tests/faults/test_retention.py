@@ -12,11 +12,9 @@ from confluent_kafka import TopicPartition
 from platform_core.control import gaps, wanted
 from platform_core.control.gaps import Gap
 from platform_core.names import ReleaseId
-from platform_core.services import ports, postgres
-from platform_core.settings import load
 from tests.conftest import Broker
 from tests.faults.words import now_ms, refused, trade
-from tests.stack.running import Platform, Running, a_platform, tree_of_its_own, until
+from tests.stack.running import Platform, Running, a_home, until
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(900)]
 PREFIX = "retention"
@@ -25,14 +23,7 @@ TRADES = f"{PREFIX}-stocks"
 
 @pytest.fixture(scope="module")
 def platform(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
-    folder = tmp_path_factory.mktemp(PREFIX)
-    where = {
-        "WEIR_HOME": str(folder / "home"),
-        "WEIR_KAFKA__BOOTSTRAP": broker.servers,
-        "WEIR_POSTGRES__PORT": str(ports.free(1)[0]),
-    }
-    settings = load(environment=where).model_copy(update={"root": tree_of_its_own(folder / "tree", PREFIX)})
-    with a_platform(settings, own=[postgres.server]) as running:
+    with a_home(tmp_path_factory.mktemp(PREFIX), PREFIX, broker.servers) as running:
         yield running
 
 

@@ -26,9 +26,9 @@ from platform_core.names import ReleaseId
 from platform_core.release.archive import command_for
 from platform_core.release.contents import copy
 from platform_core.release.first import first_release
-from platform_core.services import process
+from platform_core.services import ports, postgres, process
 from platform_core.services.service import Service, begin, start
-from platform_core.settings import ROOT, Settings
+from platform_core.settings import ROOT, Settings, load
 from platform_core.stream.checkpoint import Checkpoint
 
 PATIENCE = 600.0  # seconds for anything that a quiet machine does in a few: nobody waits longer than needed
@@ -212,6 +212,20 @@ def a_platform(settings: Settings, own: Sequence[Callable[[Settings], Service]] 
             made.serve(service(settings))
         made.store.migrate()
         yield made
+
+
+@contextmanager
+def a_home(folder: Path, prefix: str, servers: str, **environment: str) -> Generator[Platform]:
+    """With a Postgres of its own, and on a broker that others share: the topics of its tree have a prefix."""
+    where = {
+        "WEIR_HOME": str(folder / "home"),
+        "WEIR_KAFKA__BOOTSTRAP": servers,
+        "WEIR_POSTGRES__PORT": str(ports.free(1)[0]),
+    }
+    settings = load(environment={**where, **environment})
+    own_tree = settings.model_copy(update={"root": tree_of_its_own(folder / "tree", prefix)})
+    with a_platform(own_tree, own=[postgres.server]) as running:
+        yield running
 
 
 def _session(pid: int) -> int | None:

@@ -1,4 +1,4 @@
-"""The same code released again, under load with late records, its drivers killed: every difference is explained.
+"""The same code released again, under load with late records: every difference is explained.
 
 Live, a job commits as records come; its candidate replays in steps by record time and follows in steps of seconds:
 other triggers, other batches. stock_stats is compared so in test_change.py.
@@ -6,22 +6,18 @@ other triggers, other batches. stock_stats is compared so in test_change.py.
 
 from __future__ import annotations
 
-import os
-import signal
 from collections.abc import Iterator
 
 import pytest
 
-from platform_core.control import drivers, releases, wanted
+from platform_core.control import releases, wanted
 from platform_core.names import ReleaseId
 from platform_core.release.candidate import Asked, release_candidate
 from platform_core.release.comparing import compare_releases
 from platform_core.release.explaining import explained_by
-from platform_core.services import ports, postgres
-from platform_core.settings import load
 from tests.conftest import Broker
 from tests.stack.jobs import LOAD
-from tests.stack.running import Platform, a_platform, tree_of_its_own, until
+from tests.stack.running import Platform, a_home, until
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(1800)]
 PREFIX = "alike"
@@ -31,17 +27,11 @@ BOTH = [ReleaseId(job, number) for job in JOBS for number in (1, 2)]
 
 @pytest.fixture(scope="module")
 def platform(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
-    folder = tmp_path_factory.mktemp(PREFIX)
-    where = {
-        "WEIR_HOME": str(folder / "home"),
-        "WEIR_KAFKA__BOOTSTRAP": broker.servers,
-        "WEIR_POSTGRES__PORT": str(ports.free(1)[0]),
+    more = {
         "WEIR_MOVES__FOLLOW_SECONDS": "3",
         "WEIR_MOVES__REPLAY_RECORDS": "2000",
-        "WEIR_SUPERVISION__LEASE_SECONDS": "6",
     }
-    settings = load(environment=where).model_copy(update={"root": tree_of_its_own(folder / "tree", PREFIX)})
-    with a_platform(settings, own=[postgres.server]) as running:
+    with a_home(tmp_path_factory.mktemp(PREFIX), PREFIX, broker.servers, **more) as running:
         lives = running.freeze(*JOBS)
         for live in lives:
             wanted.want(running.store, live, "run", "a test")
@@ -52,25 +42,13 @@ def platform(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         yield running
 
 
-def kill_driver(platform: Platform, release: ReleaseId) -> None:
-    told = drivers.get(platform.store, release)
-    assert told is not None
-    assert told.pid is not None
-    os.kill(told.pid, signal.SIGKILL)
-
-
 def test_candidates_replay_and_follow(platform: Platform) -> None:
     for job in JOBS:
         release_candidate(job, platform.settings, platform.store, "a test", Asked(again=True))
     for job in JOBS:
         candidate = ReleaseId(job, 2)
         until(lambda one=candidate: releases.get(platform.store, one).state == "following", f"{candidate} follows")
-
-
-def test_all_four_go_on_after_a_kill(platform: Platform) -> None:
-    for release in BOTH:
-        kill_driver(platform, release)
-    platform.works(*BOTH, batches=3)
+    platform.works(*BOTH)
 
 
 @pytest.mark.parametrize("job", JOBS)

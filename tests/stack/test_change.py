@@ -14,10 +14,8 @@ from platform_core.release import cutting_over
 from platform_core.release.candidate import Asked, release_candidate
 from platform_core.release.comparing import compare_releases
 from platform_core.release.explaining import explained_by
-from platform_core.services import ports, postgres
-from platform_core.settings import load
 from tests.conftest import Broker
-from tests.stack.running import Platform, a_platform, tree_of_its_own, until
+from tests.stack.running import Platform, a_home, until
 from tests.stack.statistics import at_end, published, trades_of
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]
@@ -29,16 +27,11 @@ LOAD = ["--rate", "200", "--late", "0.02", "--late-by", "20 seconds", "--malform
 
 @pytest.fixture(scope="module")
 def platform(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
-    folder = tmp_path_factory.mktemp(PREFIX)
-    where = {
-        "WEIR_HOME": str(folder / "home"),
-        "WEIR_KAFKA__BOOTSTRAP": broker.servers,
-        "WEIR_POSTGRES__PORT": str(ports.free(1)[0]),
+    more = {
         "WEIR_MOVES__FOLLOW_SECONDS": "3",
         "WEIR_MOVES__REPLAY_RECORDS": "20000",
     }
-    settings = load(environment=where).model_copy(update={"root": tree_of_its_own(folder / "tree", PREFIX)})
-    with a_platform(settings, own=[postgres.server]) as running:
+    with a_home(tmp_path_factory.mktemp(PREFIX), PREFIX, broker.servers, **more) as running:
         running.freeze(JOB)
         running.generate("stocks", *LOAD)
         wanted.want(running.store, V1, "run", "a test")
@@ -106,6 +99,7 @@ def test_a_rollback_brings_the_standby_back(platform: Platform) -> None:
     assert ended.phase == "swapped", ended
     assert (state(platform, V1), state(platform, V2)) == ("live", "standby")
     platform.works(V1, batches=4)
+    platform.works(V2, batches=2)  # it follows again, for the next time
 
 
 def test_the_topic_says_what_the_live_table_says_through_all_of_it(platform: Platform) -> None:

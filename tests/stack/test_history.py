@@ -17,10 +17,8 @@ from platform_core.release.candidate import Asked, release_candidate
 from platform_core.release.comparing import compare_releases
 from platform_core.release.explaining import explained_by
 from platform_core.release.plan.plan import plan_of
-from platform_core.services import ports, postgres
-from platform_core.settings import load
 from tests.conftest import Broker
-from tests.stack.running import Platform, a_platform, tree_of_its_own, until
+from tests.stack.running import Platform, a_home, until
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(900)]
 PREFIX, JOB = "history", "stock_stats"
@@ -31,16 +29,11 @@ LOAD = ["--rate", "400", "--late", "0.02", "--late-by", "20 seconds", "--malform
 
 @pytest.fixture(scope="module")
 def platform(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
-    folder = tmp_path_factory.mktemp(PREFIX)
-    where = {
-        "WEIR_HOME": str(folder / "home"),
-        "WEIR_KAFKA__BOOTSTRAP": broker.servers,
-        "WEIR_POSTGRES__PORT": str(ports.free(1)[0]),
+    more = {
         "WEIR_MOVES__FOLLOW_SECONDS": "3",
         "WEIR_MOVES__REPLAY_RECORDS": "3000",
     }
-    settings = load(environment=where).model_copy(update={"root": tree_of_its_own(folder / "tree", PREFIX)})
-    with a_platform(settings, own=[postgres.server]) as running:
+    with a_home(tmp_path_factory.mktemp(PREFIX), PREFIX, broker.servers, **more) as running:
         for release in running.freeze(JOB, "stocks_raw"):
             wanted.want(running.store, release, "run", "a test")
         running.generate("stocks", *LOAD, "--start-ms", str(int(time.time() * 1000) - 120_000))

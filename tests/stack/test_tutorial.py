@@ -15,10 +15,9 @@ from platform_core.control import releases, wanted
 from platform_core.names import ReleaseId
 from platform_core.read import open_tables
 from platform_core.release.retire import blockers
-from platform_core.services import ports, postgres
-from platform_core.settings import ROOT, load
+from platform_core.settings import ROOT
 from tests.conftest import Broker
-from tests.stack.running import Platform, a_platform, tree_of_its_own, until
+from tests.stack.running import Platform, a_home, until
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]
 TUTORIAL = (ROOT / "infra" / "runbooks" / "changing-a-job.md").read_text()
@@ -29,14 +28,7 @@ CENT = Decimal("0.01")
 
 @pytest.fixture(scope="module")
 def platform(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
-    folder = tmp_path_factory.mktemp("tutorial")
-    where = {
-        "WEIR_HOME": str(folder / "home"),
-        "WEIR_KAFKA__BOOTSTRAP": broker.servers,
-        "WEIR_POSTGRES__PORT": str(ports.free(1)[0]),
-    }
-    settings = load(environment=where).model_copy(update={"root": tree_of_its_own(folder / "tree", "tutorial")})
-    with a_platform(settings, own=[postgres.server]) as running:
+    with a_home(tmp_path_factory.mktemp("tutorial"), "tutorial", broker.servers) as running:
         running.freeze("stock_stats")
         running.generate("stocks", "--rate", "200")
         wanted.want(running.store, V1, "run", "a test")
