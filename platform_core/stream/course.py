@@ -147,7 +147,7 @@ class Course:
                 self._take_over(*found)
                 self._guard.wait(0.1)
                 return  # it may be the live one, or have been: what it publishes to is chosen anew
-            elif time.monotonic() >= next_step:
+            if time.monotonic() >= next_step:
                 self._after_live()
                 next_step = time.monotonic() + self._settings.moves.follow_seconds
             self._guard.wait(0.1)
