@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import random
 import socket
 import time
-from contextlib import ExitStack
 
 import psutil
 
 from platform_core.errors import SetupError
 
+LISTENED = range(10_000, 32_768)  # outgoing connections get theirs above: from 32768 in Linux, from 49152 elsewhere
 DYING_SECONDS = 10.0  # a killed process keeps its ports until the kernel has freed its memory
+LISTENING = frozenset({psutil.CONN_LISTEN})
+CONNECTED = frozenset({psutil.CONN_ESTABLISHED, psutil.CONN_SYN_SENT, psutil.CONN_CLOSE_WAIT})
 
 
 def answers(port: int, host: str = "127.0.0.1") -> bool:
@@ -31,11 +34,11 @@ def taken(port: int) -> bool:
     return False
 
 
-def holder(port: int) -> psutil.Process | None:
+def holder(port: int, how: frozenset[str] = LISTENING) -> psutil.Process | None:
     """The process that listens there; None for another user's, and for one that is dying."""
     try:
         for link in psutil.net_connections("tcp"):
-            if link.laddr and link.laddr.port == port and link.status == psutil.CONN_LISTEN and link.pid:
+            if link.laddr and link.laddr.port == port and link.status in how and link.pid:
                 return psutil.Process(link.pid)
     except psutil.Error:
         pass
@@ -56,18 +59,16 @@ def require_free(service: str, ports: tuple[int, ...], setting: str) -> None:
             one = holder(port)
             if one is not None or time.monotonic() > deadline:
                 raise SetupError(
-                    f"{service} cannot start: port {port} is taken by {describe(one)}.",
+                    f"{service} cannot start: port {port} is taken by {describe(one or holder(port, CONNECTED))}.",
                     remedy=f"Stop that process, or set another port with {setting}.",
                 )
             time.sleep(0.1)
 
 
 def free(count: int) -> list[int]:
-    """Consecutive ports that nobody listens on now."""
+    """Consecutive ports that nobody holds now, and that no outgoing connection is given by the system meanwhile."""
     while True:
-        with ExitStack() as held:
-            first = held.enter_context(socket.socket())
-            first.bind(("127.0.0.1", 0))
-            start = int(first.getsockname()[1])
-            if start + count < 65536 and not any(taken(port) for port in range(start + 1, start + count)):
-                return list(range(start, start + count))
+        start = random.randrange(LISTENED.start, LISTENED.stop - count)
+        wanted = list(range(start, start + count))
+        if not any(taken(port) for port in wanted):
+            return wanted

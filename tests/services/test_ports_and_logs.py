@@ -27,6 +27,23 @@ def test_free_ports_are_consecutive_and_free() -> None:
     assert not any(ports.taken(port) for port in (first, *others))
 
 
+def test_free_ports_are_none_that_an_outgoing_connection_may_be_given_meanwhile() -> None:
+    given = Path("/proc/sys/net/ipv4/ip_local_port_range")
+    outgoing = int(given.read_text().split()[0]) if given.is_file() else 32_768
+    assert all(port < outgoing for _ in range(50) for port in ports.free(4))
+
+
+def test_a_port_taken_by_an_outgoing_connection_is_reported_with_its_process() -> None:
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        with socket.create_connection(server.getsockname()) as outgoing:
+            port = outgoing.getsockname()[1]
+            with pytest.raises(SetupError) as refused:
+                ports.require_free("dagster-web", (port,), "WEIR_DAGSTER__PORT")
+    assert f"port {port} is taken by process {os.getpid()} (" in refused.value.what
+
+
 def test_a_long_log_is_cut_while_its_writer_goes_on(tmp_path: Path) -> None:
     long, short = tmp_path / "long.log", tmp_path / "short.log"
     short.write_text("s")
