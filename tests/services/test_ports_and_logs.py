@@ -33,7 +33,8 @@ def test_free_ports_are_none_that_an_outgoing_connection_may_be_given_meanwhile(
     assert all(port < outgoing for _ in range(50) for port in ports.free(4))
 
 
-def test_a_port_taken_by_an_outgoing_connection_is_reported_with_its_process() -> None:
+def test_a_port_taken_by_an_outgoing_connection_is_reported_with_its_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ports, "DYING_SECONDS", 0.2)
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
         server.listen()
