@@ -137,6 +137,10 @@ def of_job(store: ControlStore, job: str) -> list[Release]:
         return [_row(row) for row in cursor]
 
 
+def live_of(store: ControlStore, job: str) -> ReleaseId | None:
+    return next((one.id for one in of_job(store, job) if one.state == "live"), None)
+
+
 def all(store: ControlStore) -> list[Release]:
     with store.transaction() as cursor:
         cursor.execute("select * from weir.releases order by job, number")

@@ -17,26 +17,25 @@ from platform_core.broker import Broker
 from platform_core.control import cutovers, gaps, positions, releases
 from platform_core.control.cutovers import Cutover, Move
 from platform_core.control.gaps import Gap
-from platform_core.control.position import Offsets
+from platform_core.control.position import same_place
 from platform_core.control.store import ControlStore
 from platform_core.errors import PositionError, UsageError
 from platform_core.names import ReleaseId
 from platform_core.settings import Settings
-from platform_core.stream.fetch import KafkaStamps
+from platform_core.stream.catching_up import CatchingUp
 from platform_core.stream.follow import Leg, arrived, leg
 from platform_core.stream.guard import Guard
 from platform_core.stream.handover import Change, Version
-from platform_core.stream.landed import Landed, bounded
 from platform_core.stream.publish import published_by
 from platform_core.stream.query import ReleaseQuery
-from platform_core.stream.replay import Walk, prove_kept
-from platform_core.stream.source import event_topics
 from platform_core.stream.workshop import Workshop
 from platform_core.telemetry import event
 
 logger = logging.getLogger(__name__)
 _LOOK_BACK = 5_000  # of the live release's commits
 _HANDOVER = "handover"
+_AWAITED_SECONDS = 1.0  # between the steps of a follower that is to take over
+_FOLLOWERS = ("following", "standby")
 
 
 class Course:
@@ -46,7 +45,7 @@ class Course:
         self._settings, self._store, self._release, self._guard = settings, store, release, guard
         self._workshop, self._steps = workshop, workshop.steps
         self._broker = Broker(settings)
-        self._tables: dict[str, Landed] = {}  # from which the replay is reading
+        self._catching_up = CatchingUp(settings, store, release, guard, workshop)
 
     def run(self) -> None:
         """Until the driver shall end."""
@@ -80,13 +79,13 @@ class Course:
                 remedy=f"`weir start {self._release} --accept-gap` goes on without them; `weir reset` begins anew.",
             )
         event(logger, "goes on without lost records", release=self._release, lost=[str(gap) for gap in found])
-        self._finish(over_gaps=True)
+        self._workshop.finish(over_gaps=True)
         if left := self._missing():
             at = self._steps.at()
             begins = {(gap.topic, gap.partition): gap.last + 1 for gap in left}
             target = {t: {p: begins.get((t, p), o) for p, o in parts.items()} for t, parts in at.items()}
             self._steps.plan(target, self._workshop.checkpoint.next_watermark_ms())
-            self._finish(over_gaps=True)
+            self._workshop.finish(over_gaps=True)
 
     def _missing(self) -> list[Gap]:
         at = self._steps.at()
@@ -103,93 +102,54 @@ class Course:
         return self._guard.ending or self._guard.role != "live"
 
     def _replay(self) -> None:
-        """1 what is left of history, and where, 2 the step's end, 3 the step, 4 a pause for the live one."""
         self._workshop.publish_as("aside")
-        release = releases.get(self._store, self._release)
-        begins = release.replay_from.offsets if release.replay_from else {}
-        stamps = KafkaStamps(self._settings)
-        try:
-            self._walk_history(begins, Walk(self._since, stamps.of, self._settings.moves.replay_records))
-        finally:
-            stamps.close()
-
-    def _walk_history(self, begins: Offsets, walk: Walk) -> None:
-        while self._guard.role == "replaying" and not self._guard.ending:
-            self._finish()
-            at, whole = self._steps.at() or begins, self._bound()
-            bound = self._within_tables(at, whole)
-            # lookups are read ahead of the events: they are joined by time
-            target = {**bound, **walk.target(self._events(at), self._events(bound))}
-            began = time.monotonic()
-            if self._steps.at() != target:
-                self._step(target, self._workshop.checkpoint.next_watermark_ms())
-            if target == whole:
-                releases.set_state(self._store, self._release, "following", "its replay has reached the live release")
-                self._guard.role = "following"
-                return
-            self._guard.wait((time.monotonic() - began) * (1 / self._settings.moves.replay_share - 1))
-
-    def _within_tables(self, at: Offsets, whole: Offsets) -> Offsets:
-        """How far the next steps can go: what the broker has no more is read to the end of its raw table first."""
-        tables = self._workshop.history.tables(at)
-        prove_kept({t: parts for t, parts in at.items() if t not in tables}, self._broker.starts(whole))
-        if tables.keys() != self._tables.keys():
-            told = {topic: table.release for topic, table in tables.items()}
-            event(logger, "history comes from raw tables" if tables else "history comes from the broker", tables=told)
-        self._tables = tables
-        return bounded(at, whole, tables)
+        if self._catching_up.walk(lambda: self._guard.role == "replaying"):
+            releases.set_state(self._store, self._release, "following", "its replay has reached the live release")
+            self._guard.role = "following"
 
     def _follow(self) -> None:
         self._workshop.publish_as("silent" if self._guard.role == "standby" else "aside")
-        next_step = 0.0
-        while self._guard.role in ("following", "standby") and not self._guard.ending:
+        stepped = float("-inf")
+        while self._guard.role in _FOLLOWERS and not self._guard.ending:
             if (found := self._asked_to_take_over()) is not None:
                 self._take_over(*found)
                 self._guard.wait(0.1)
                 return  # it may be the live one, or have been: what it publishes to is chosen anew
-            if time.monotonic() >= next_step:
+            pause = _AWAITED_SECONDS if self._is_awaited() else self._settings.moves.follow_seconds
+            if time.monotonic() >= stepped + pause:
                 self._after_live()
-                next_step = time.monotonic() + self._settings.moves.follow_seconds
+                stepped = time.monotonic()
             self._guard.wait(0.1)
 
     def _after_live(self) -> None:
-        live = self._live_release()
+        live = releases.live_of(self._store, self._release.job)
         if live is None:
             return
-        prove_kept(self._steps.at(), self._broker.starts(self._steps.at()))
-        self._finish()
+        self._catching_up.prove_kept()
+        self._workshop.finish()
         goal = leg(self._steps.at(), positions.history(self._store, live, _LOOK_BACK))
-        if goal is not None:
+        if goal is None:
+            return
+        if self._catching_up.far_from(goal.offsets):
+            self._catching_up.walk(lambda: self._guard.role in _FOLLOWERS and self._guard.cutover is None)
+        else:
             self._walk(goal)
 
     def _walk(self, goal: Leg) -> None:
         """The records, then, with the watermark that the live one has there, what time alone brings."""
         if arrived(self._steps.at(), self._steps.watermark_ms(), goal):
             return
-        target = {**self._unknown_to(goal.offsets), **goal.offsets}
+        target = {**self._catching_up.unknown_to(goal.offsets), **goal.offsets}
         if self._steps.at() != target:
-            self._step(target, goal.first_watermark_ms)
-        if self._workshop.clocked and goal.watermark_ms > self._steps.watermark_ms():
-            self._step(target, goal.watermark_ms)
+            self._workshop.step(target, goal.first_watermark_ms)
+        behind = self._workshop.clocked and goal.watermark_ms > self._steps.watermark_ms()
+        if behind and self._asked_to_take_over() is None:  # else it has to go further at once
+            self._workshop.step(target, goal.watermark_ms)
 
-    def _unknown_to(self, offsets: Offsets) -> Offsets:
-        """Topics that this release reads and the live one does not: as far as they go."""
-        mine = self._workshop.job.topics
-        return self._broker.ends({t.name: range(t.partitions) for t in mine if t.name not in offsets})
-
-    def _step(self, target: Offsets, watermark_ms: int) -> None:
-        if self._workshop.checkpoint.planned < 0:
-            self._workshop.plan_first(target)
-        else:
-            self._steps.plan(target, watermark_ms)
-        self._finish()
-
-    def _finish(self, over_gaps: bool = False) -> None:
-        """Runs what is planned, to its end."""
-        if not self._steps.unfinished or self._guard.ending:
-            return
-        query = self._workshop.start(over_gaps, once=True)
-        query.watch(lambda: self._guard.ending)
+    def _is_awaited(self) -> bool:
+        """A live release goes on until the new one is near."""
+        found = self._guard.cutover
+        return found is not None and any(move.new == self._release and move.held is None for move in found.moves)
 
     def _asked_to_take_over(self) -> tuple[Cutover, Move] | None:
         found = self._guard.cutover
@@ -199,36 +159,60 @@ class Course:
         return found, move
 
     def _take_over(self, found: Cutover, move: Move) -> None:
-        """1 to where the live one stands, 2 the own query up to the gate, 3 told; then as the store decides."""
-        if move.held is None or not self._align(move):
+        """1 the last step to where the live one stands is planned, 2 made by the own query, which has its next batch
+        wait at the gate, 3 told; then as the store decides."""
+        if not self._last_step_planned(move):
             return
-        self._guard.gate.bar(_HANDOVER)
+        last, gate = self._workshop.checkpoint.planned, self._guard.gate
+        gate.bar(_HANDOVER)
+        gate.owe(last if self._steps.unfinished else -1)
         query = self._workshop.start()
         try:
-            self._tell_aligned(found, move)
+            while self._is_short_of(last) and self._waits(found, move) and query.active:
+                self._guard.wait(0.02)
+            if self._waits(found, move) and not self._is_short_of(last):
+                self._tell_aligned(found, move)
             while self._waits(found, move) and query.active:
                 self._guard.wait(0.05)
             if self._guard.role == "live" and not self._guard.ending:
                 self._workshop.publish_as("live")
                 self._hand_over()
-                self._guard.gate.lift(_HANDOVER)
+                gate.lift(_HANDOVER)
                 self._watched(query)
         finally:
             self._guard.recall()
             query.watch(lambda: True)
             self._workshop.withdraw()
-            self._guard.gate.lift(_HANDOVER)
+            gate.owe(-1)
+            gate.lift(_HANDOVER)
 
-    def _align(self, move: Move) -> bool:
-        self._finish()
+    def _is_short_of(self, batch: int) -> bool:
+        return self._guard.standing is None or self._guard.standing.batch < batch
+
+    def _last_step_planned(self, move: Move) -> bool:
+        """Whether one planned batch at most is left between here and where the live one stands still.
+
+        Where time alone brings no rows, none is spent on the live one's clock: the next batch has it anyway.
+        """
+        self._catching_up.prove_kept()
+        self._workshop.finish()
         history = positions.history(self._store, move.old, _LOOK_BACK)
         held = move.held
         known = [one for one in history if held is not None and one.position.batch <= held.batch]
         goal = leg(self._steps.at(), known)
-        if held is None or goal is None:
+        if held is None or goal is None or not same_place(goal.offsets, held.offsets):
             return False
-        self._walk(goal)
-        return not self._guard.ending and arrived(self._steps.at(), 0, Leg(held.offsets, 0, 0))
+        target = {**self._catching_up.unknown_to(goal.offsets), **goal.offsets}
+        steps = [(target, goal.first_watermark_ms)] if self._steps.at() != target else []
+        reached = max([self._steps.watermark_ms(), *(watermark for _, watermark in steps)])
+        if self._workshop.emits_by_time and goal.watermark_ms > reached:
+            steps.append((target, goal.watermark_ms))
+        at_once = 0 if self._catching_up.needs_steps else 1
+        for one in steps[: len(steps) - at_once]:
+            self._workshop.step(*one)
+        for one in steps[len(steps) - at_once :]:
+            self._steps.plan(*one)
+        return not self._guard.ending
 
     def _tell_aligned(self, found: Cutover, move: Move) -> None:
         """The version is that of the batch that brought it there, which the store knows by now."""
@@ -275,22 +259,3 @@ class Course:
         known = (one.table_version for one in found if one.position.batch <= batch)
         version = next((one for one in known if one is not None), None)
         return None if version is None else Version(self._settings.table_uri(release), version)
-
-    def _live_release(self) -> ReleaseId | None:
-        return next((one.id for one in releases.of_job(self._store, self._release.job) if one.state == "live"), None)
-
-    def _bound(self) -> Offsets:
-        """Where a replay may read to: where the live one is; its own topics' ends where there is none."""
-        live = self._live_release()
-        stands = positions.latest(self._store, live) if live else None
-        known = stands[0].offsets if stands else {}
-        mine = {topic.name for topic in self._workshop.job.topics}
-        return {**self._unknown_to(known), **{t: parts for t, parts in known.items() if t in mine}}
-
-    def _since(self, at_ms: int) -> Offsets:
-        topics = {t.name: range(t.partitions) for t in event_topics(self._workshop.job) if t.name not in self._tables}
-        return {**self._broker.since(topics, at_ms), **{t: one.since(at_ms) for t, one in self._tables.items()}}
-
-    def _events(self, offsets: Offsets) -> Offsets:
-        names = {topic.name for topic in event_topics(self._workshop.job)}
-        return {topic: parts for topic, parts in offsets.items() if topic in names}

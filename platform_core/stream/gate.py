@@ -17,8 +17,8 @@ class Gate:
         self.begun = -1  # the newest batch that was let through
 
     def owe(self, batch: int) -> None:
-        """A batch that a dead driver may have begun: it goes through whatever bars the way, and until it is done
-        nothing stands still."""
+        """A batch that a dead driver may have begun, or a step that must still be made: it goes through whatever bars
+        the way, and until it is done nothing stands still. -1: none any more."""
         with self._changed:
             self._owed = batch
 

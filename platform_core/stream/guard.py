@@ -19,6 +19,7 @@ from platform_core.control.store import ControlStore
 from platform_core.errors import Retryable, Superseded, WeirError
 from platform_core.names import ReleaseId
 from platform_core.settings import Settings
+from platform_core.stream.approach import Approach
 from platform_core.stream.gate import Gate
 from platform_core.telemetry import event
 
@@ -45,6 +46,7 @@ class Guard:
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._keep, name="lease", daemon=True)
         self.gate = Gate()
+        self._approach = Approach(store)
         self.standing: Position | None = None  # the newest position that is committed and recorded
         self.role: releases.State = "frozen"
         self.cutover: Cutover | None = None
@@ -171,7 +173,7 @@ class Guard:
         role = releases.get(self._store, self._release).state  # after the cutover: once that has ended it is decided
         if self.role == "live" and role != "live":
             self.recall()  # before the gate opens: what waits there was planned as the live release
-        if found is not None and found.holds(self._release):
+        if found is not None and found.holds(self._release) and self._approach.near(found, self._release):
             self._stand_still(found)
         else:
             self.gate.lift(_CUTOVER)

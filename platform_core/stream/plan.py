@@ -6,7 +6,7 @@ repeated batch sees the same lookups.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from platform_core.declare import Buckets, Days, Hours, Lookup, StreamingJob, Table
 from platform_core.names import PART
@@ -38,6 +38,11 @@ def streamed(job: StreamingJob, source: Source) -> DataFrame:
     for name, part in job.lookups.items():
         rows = rows.unionByName(_lookup_records(raw, name, part), allowMissingColumns=True)
     return rows
+
+
+def keeps_time(rows: Any) -> bool:
+    """Whether a stateful function of the author's own is in it, which may have timers."""
+    return "WithState" in rows._jdf.queryExecution().logical().toString()
 
 
 def computed(job: StreamingJob, events: DataFrame) -> DataFrame:

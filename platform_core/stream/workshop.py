@@ -26,7 +26,7 @@ from platform_core.stream.intake import job_delay
 from platform_core.stream.lookups import LookupTable, Waiting
 from platform_core.stream.measures import behind, dropped_by, observed_by
 from platform_core.stream.outlet import Outlet, Role
-from platform_core.stream.plan import streamed
+from platform_core.stream.plan import keeps_time, streamed
 from platform_core.stream.publish import TransactionalPublisher
 from platform_core.stream.query import ReleaseQuery
 from platform_core.stream.rejects import Rejects
@@ -56,6 +56,7 @@ class Workshop:
         self.history = History(settings, lambda: store, job, releases.get(store, release).topics)
         self._held = ExitStack()
         self._outlet = Outlet(settings, job, release, guard, self.checkpoint)
+        self._keeps_time = True
 
     def open(self) -> None:
         """Proves where the release is, then makes all that its queries share."""
@@ -80,12 +81,29 @@ class Workshop:
         steps = bool(trigger.get("once")) and not over_gaps  # what somebody has given up is not read after all
         tables = self.history.tables(self.steps.at() or begins or {}) if steps else {}
         source = KafkaStream(self.spark, self._settings, self.job, self._release, begins, over_gaps, tables)
-        query = ReleaseQuery(self.job, streamed(self.job, source), self.checkpoint.path, self._batches.run)
+        rows = streamed(self.job, source)
+        self._keeps_time = keeps_time(rows)
+        query = ReleaseQuery(self.job, rows, self.checkpoint.path, self._batches.run)
         self._batches.metrics = lambda: observed_by(query.query)
         self._batches.dropped = lambda: dropped_by(query.query)
         self._guard.recall(False)
         query.start(**trigger)
         return query
+
+    def step(self, target: Offsets, watermark_ms: int) -> None:
+        """One batch that ends there."""
+        if self.checkpoint.planned < 0:
+            self.plan_first(target)
+        else:
+            self.steps.plan(target, watermark_ms)
+        self.finish()
+
+    def finish(self, over_gaps: bool = False) -> None:
+        """Runs what is planned, to its end."""
+        if not self.steps.unfinished or self._guard.ending:
+            return
+        query = self.start(over_gaps, once=True)
+        query.watch(lambda: self._guard.ending)
 
     def plan_first(self, target: Offsets) -> None:
         """The first batch, ending at `target`: Spark plans it, with its own settings and sources, and may not begin."""
@@ -118,6 +136,11 @@ class Workshop:
     @property
     def clocked(self) -> bool:
         return job_delay(self.job) is not None
+
+    @property
+    def emits_by_time(self) -> bool:
+        """Whether the clock alone, without records, brings rows."""
+        return self.clocked and (self.job.output_mode == "append" or self._keeps_time)
 
     def close(self) -> None:
         self._held.close()

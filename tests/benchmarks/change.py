@@ -40,7 +40,7 @@ PATIENCE = 600.0
 NOTES = (
     "Change: stock_stats and clickstream, both tables at once, forward after a comparison and back without one, while "
     f"{CLIENTS:,} asyncio clients resolve both tables, {DELTA_READERS} readers read them whole, and two read_committed "
-    "consumers read the topics; all on the same machine as four drivers and the senders.",
+    "consumers read the topics: on the same machine as four drivers and the senders, at a lower priority.",
     "The flip: from all candidates aligned to the end of the transaction. Standing still: from the last commit before "
     "it to the first after, of the slower table. The rollback: from asking until readers see the old release.",
     "Slow-down: the live release's median batch of stock_stats while both candidates replay or follow, to that before "

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import threading
 import time
 from collections import Counter
@@ -59,7 +60,7 @@ class Watchers(AbstractContextManager["Watchers"]):
         self._store = ControlStore.open(settings)
         self.topics = {name: TopicWatcher(settings, topic, name, self.seen) for name, topic in topics.items()}
         works = [self._clients, *[self._delta_reader] * DELTA_READERS, *(one.watch for one in self.topics.values())]
-        self._threads = [threading.Thread(target=work, args=(self._stopping,)) for work in works]
+        self._threads = [threading.Thread(target=_politely, args=(work, self._stopping)) for work in works]
 
     def __enter__(self) -> Watchers:
         for thread in self._threads:
@@ -122,6 +123,12 @@ class Watchers(AbstractContextManager["Watchers"]):
         trades = sum(windows["trade_count_sum"].to_pylist())
         ids = views.group_by(["view_id"]).aggregate([]).num_rows
         return {STATS: (trades, stats.num_rows - windows.num_rows), VIEWS: (views.num_rows, views.num_rows - ids)}
+
+
+def _politely(work: Callable[[threading.Event], None], stopping: threading.Event) -> None:
+    """Behind the platform, where the system gives each thread its own priority: they stand for other machines."""
+    os.setpriority(os.PRIO_PROCESS, 0, 10)
+    work(stopping)
 
 
 class TopicWatcher:

@@ -1,4 +1,4 @@
-"""Everything that carries a cutover is killed at once, while it stands in the middle, there and back, under load.
+"""Everything that carries a cutover is killed at once, at each of its steps, there and back, under load.
 
 The tests share one platform and follow each other: what one leaves behind is where the next begins.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from pyspark.sql import SparkSession
 
 from platform_core.control import aliases, cutovers, releases, wanted
 from platform_core.control.cutovers import Cutover
@@ -16,13 +17,15 @@ from platform_core.release import cutting_over
 from platform_core.release.candidate import Asked, release_candidate
 from platform_core.release.comparing import compare_releases
 from platform_core.release.explaining import explained_by
+from platform_core.testing.oracle import Closing, Oracle
 from tests.conftest import Broker
-from tests.stack.running import Platform, a_home, until
+from tests.stack.running import Platform, a_home, job_in, until
+from tests.stack.statistics import at_end, published, trades_of
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(1800)]
 PREFIX, JOB = "cutover-faults", "stock_stats"
 V1, V2 = ReleaseId(JOB, 1), ReleaseId(JOB, 2)
-LOAD = ["--rate", "200", "--malformed", "0.005"]
+LOAD = ["--rate", "200", "--late", "0.02", "--late-by", "20 seconds", "--malformed", "0.005"]
 
 
 @pytest.fixture(scope="module")
@@ -73,8 +76,12 @@ def live(platform: Platform) -> ReleaseId:
 @pytest.mark.parametrize(
     ("kind", "phase"),
     [
+        ("cutover", "requested"),
+        ("rollback", "requested"),
         ("cutover", "held"),
         ("rollback", "held"),
+        ("cutover", "aligned"),
+        ("rollback", "flipped"),
     ],
 )
 def test_whatever_is_killed_the_alias_is_old_or_new_and_the_same_command_finishes_it(
@@ -96,3 +103,18 @@ def test_whatever_is_killed_the_alias_is_old_or_new_and_the_same_command_finishe
     assert cutovers.get(platform.store, begun.id).phase == "swapped"
     assert live(platform) == new
     assert [releases.get(platform.store, one).state for one in (old, new)] == ["standby", "live"]
+
+
+def test_after_all_that_table_and_topic_hold_what_a_batch_computes(platform: Platform, spark: SparkSession) -> None:
+    platform.works(V1, V2)
+    platform.service("generator-stocks").ask_to_end()
+    for release in (V1, V2):
+        at_end(platform, release, f"{PREFIX}-stocks")
+    supervisor = platform.service("supervisor")
+    supervisor.ask_to_end()
+    assert supervisor.exit_code() == 0
+    for release in (V1, V2):
+        job = job_in(platform.settings.archive(release) / "code", JOB)
+        oracle = Oracle(spark, platform.settings, job, release, Closing("window_end", "5 seconds"))
+        assert oracle.table() == [], release
+    assert published(platform, f"{PREFIX}-stockstats-output") == trades_of(platform)

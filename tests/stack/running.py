@@ -19,6 +19,7 @@ import psutil
 from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 
+from platform_core.control import leases
 from platform_core.control.position import Position
 from platform_core.control.store import ControlStore
 from platform_core.declare import StreamingJob
@@ -152,6 +153,12 @@ class Platform:
         name = f"driver-{release.group}"
         number = sum(one.name == name for one in self._processes) + 1  # two at once must not share a log
         return self.spawn(name, argv, env, self.settings.logs / f"{name}-{number}.log")
+
+    def kill_driver(self, release: ReleaseId) -> None:
+        """SIGKILL to whoever holds its lease."""
+        held = leases.current(self.store, leases.driver_lease(release))
+        assert held is not None, f"{release} has no driver"
+        os.kill(held.owner.pid, signal.SIGKILL)
 
     def supervise(self) -> Running:
         env = {**self.settings.child_environment(), "PYTHONPATH": str(ROOT)}

@@ -1,7 +1,7 @@
-"""The same code released again, under load with late records: every difference is explained.
+"""The same code released again, under load with late records, its drivers killed: every difference is explained.
 
 Live, a job commits as records come; its candidate replays in steps by record time and follows in steps of seconds:
-other triggers, other batches. stock_stats is compared so in test_change.py.
+other triggers, other batches. stock_stats is compared so in faults/test_cutover_faults.py.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ def platform(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     more = {
         "WEIR_MOVES__FOLLOW_SECONDS": "3",
         "WEIR_MOVES__REPLAY_RECORDS": "2000",
+        "WEIR_SUPERVISION__LEASE_SECONDS": "6",
     }
     with a_home(tmp_path_factory.mktemp(PREFIX), PREFIX, broker.servers, **more) as running:
         lives = running.freeze(*JOBS)
@@ -48,7 +49,12 @@ def test_candidates_replay_and_follow(platform: Platform) -> None:
     for job in JOBS:
         candidate = ReleaseId(job, 2)
         until(lambda one=candidate: releases.get(platform.store, one).state == "following", f"{candidate} follows")
-    platform.works(*BOTH)
+
+
+def test_all_four_go_on_after_a_kill(platform: Platform) -> None:
+    for release in BOTH:
+        platform.kill_driver(release)
+    platform.works(*BOTH, batches=3)
 
 
 @pytest.mark.parametrize("job", JOBS)

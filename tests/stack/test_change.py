@@ -1,4 +1,7 @@
-"""A running job is changed: replayed beside the live one, followed, compared, cut over at one offset, rolled back."""
+"""A running job is changed: replayed beside the live one, followed, compared, cut over at one offset, rolled back.
+
+All of it from Dagster's dropdowns; tests/stack/test_tutorial.py does it from the command line.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +9,19 @@ from collections.abc import Iterator
 
 import pytest
 
-from platform_core.control import aliases, cutovers, positions, releases, wanted
-from platform_core.control.cutovers import Cutover
+from platform_core.control import aliases, audit, cutovers, leases, positions, releases, wanted
 from platform_core.control.position import same_place
 from platform_core.names import ReleaseId
-from platform_core.release import cutting_over
-from platform_core.release.candidate import Asked, release_candidate
-from platform_core.release.comparing import compare_releases
-from platform_core.release.explaining import explained_by
+from platform_core.release import retire
 from tests.conftest import Broker
+from tests.stack.from_dagster import WHO, launched
 from tests.stack.running import Platform, a_home, until
 from tests.stack.statistics import at_end, published, trades_of
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]
 PREFIX = "change"
 JOB = "stock_stats"
-V1, V2 = ReleaseId(JOB, 1), ReleaseId(JOB, 2)
+V1, V2, V3 = (ReleaseId(JOB, number) for number in (1, 2, 3))
 LOAD = ["--rate", "200", "--late", "0.02", "--late-by", "20 seconds", "--malformed", "0.005"]
 
 
@@ -44,18 +44,13 @@ def state(platform: Platform, release: ReleaseId) -> str:
     return releases.get(platform.store, release).state
 
 
-def driver_log(platform: Platform, release: ReleaseId) -> str:
-    return str(platform.settings.logs / f"driver-{release.group}.log")
-
-
-def carried(platform: Platform, asked: Cutover) -> Cutover:
-    until(lambda: not cutovers.get(platform.store, asked.id).open, f"{asked.kind} {asked.id} ends", 300)
-    return cutovers.get(platform.store, asked.id)
+def held(platform: Platform, release: ReleaseId) -> bool:
+    lease = leases.current(platform.store, leases.driver_lease(release))
+    return lease is not None and lease.alive
 
 
 def test_a_candidate_replays_history_and_then_stands_where_the_live_one_stood(platform: Platform) -> None:
-    made = release_candidate(JOB, platform.settings, platform.store, "a test", Asked(again=True))
-    assert made.id == V2
+    assert launched(platform, "release", JOB, reason="as it was") == f"{V2} replays from earliest"
     until(lambda: state(platform, V2) == "following", "the replay reaches the live release")
     stands = positions.latest(platform.store, V2)
     assert stands is not None
@@ -67,13 +62,12 @@ def test_a_candidate_replays_history_and_then_stands_where_the_live_one_stood(pl
 
 def test_two_identical_releases_differ_in_nothing_that_is_not_explained(platform: Platform) -> None:
     platform.works(V2, batches=2)
-    why = explained_by(platform.settings, platform.store)
-    outcome = compare_releases(platform.settings, platform.store, JOB, by="a test", explained_by=why)
-    assert outcome.verdict.passed, outcome.verdict
+    assert "do not differ" in launched(platform, "compare", JOB)
 
 
 def test_the_candidate_takes_over_where_the_live_one_stands_still(platform: Platform) -> None:
-    ended = carried(platform, cutting_over.ask(platform.store, [JOB], "a test"))
+    assert f"{V2} is live" in launched(platform, "cut_over", JOB, reason="a trial")
+    ended = cutovers.of_table(platform.store, JOB)[0]
     assert ended.phase == "swapped", ended
     assert (state(platform, V1), state(platform, V2)) == ("standby", "live")
     alias = aliases.live(platform.store, JOB)
@@ -95,8 +89,7 @@ def test_the_former_live_one_follows_as_a_standby(platform: Platform) -> None:
 
 
 def test_a_rollback_brings_the_standby_back(platform: Platform) -> None:
-    ended = carried(platform, cutting_over.rollback(platform.store, [JOB], "a test"))
-    assert ended.phase == "swapped", ended
+    assert f"{V1} is live" in launched(platform, "roll_back", JOB, reason="the trial is over")
     assert (state(platform, V1), state(platform, V2)) == ("live", "standby")
     platform.works(V1, batches=4)
     platform.works(V2, batches=2)  # it follows again, for the next time
@@ -108,3 +101,36 @@ def test_the_topic_says_what_the_live_table_says_through_all_of_it(platform: Pla
     rows = trades_of(platform)
     assert rows
     until(lambda: published(platform, f"{PREFIX}-stockstats-output") == rows, "the topic is the table", 60)
+
+
+def test_what_is_not_needed_any_more_is_retired(platform: Platform) -> None:
+    until(lambda: not retire.blockers(platform.store, V2), "no reader can still be reading it")
+    said = launched(platform, "retire", JOB)
+    assert "table" in said, said
+    assert state(platform, V2) == "retired"
+    assert not platform.settings.archive(V2).exists()
+
+
+def test_a_reset_begins_anew_and_comes_to_the_same(platform: Platform) -> None:
+    before = trades_of(platform)
+    said = launched(platform, "reset", JOB, start="earliest", reason="to see it")
+    assert said.startswith(f"{V3} is live and begins at earliest; {V1} stopped")
+    at_end(platform, V3, f"{PREFIX}-stocks")
+    late_apart = {window for window, count in trades_of(platform).items() if before.get(window, 0) > count}
+    assert not late_apart, "fewer trades than before, though larger batches refuse less"
+    assert before.keys() <= trades_of(platform).keys()
+
+
+def test_a_stream_stops_and_starts_where_it_was(platform: Platform) -> None:
+    assert "stop" in launched(platform, "stop", JOB)
+    until(lambda: not held(platform, V3), "its driver ends")
+    batch = platform.batch(V3)
+    assert "run" in launched(platform, "start", JOB)
+    until(lambda: held(platform, V3), "a driver holds it")
+    assert "generation" in launched(platform, "restart", JOB)
+    assert platform.batch(V3) >= batch
+
+
+def test_the_audit_names_whoever_launched_it(platform: Platform) -> None:
+    mine = [line.action for line in audit.read(platform.store, JOB) if line.who.startswith(f"{WHO} in Dagster run ")]
+    assert {"freeze", "compare", "cutover", "rollback", "reset", "state", "stop", "run", "restart"} <= set(mine), mine

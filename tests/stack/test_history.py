@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 import pytest
 from confluent_kafka import TopicPartition
 from deltalake import DeltaTable
 
 from platform_core.broker import Broker as Kafka
-from platform_core.control import releases, wanted
+from platform_core.control import leases, releases, wanted
 from platform_core.names import ReleaseId
 from platform_core.release.candidate import Asked, release_candidate
 from platform_core.release.comparing import compare_releases
@@ -24,7 +25,7 @@ pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(900)]
 PREFIX, JOB = "history", "stock_stats"
 TOPIC = f"{PREFIX}-stocks"
 V1, V2, RAW = ReleaseId(JOB, 1), ReleaseId(JOB, 2), ReleaseId("stocks_raw", 1)
-LOAD = ["--rate", "400", "--late", "0.02", "--late-by", "20 seconds", "--malformed", "0.005", "--records", "20000"]
+LOAD = ["--rate", "400", "--late", "0.02", "--late-by", "20 seconds", "--malformed", "0.005"]
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +37,7 @@ def platform(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     with a_home(tmp_path_factory.mktemp(PREFIX), PREFIX, broker.servers, **more) as running:
         for release in running.freeze(JOB, "stocks_raw"):
             wanted.want(running.store, release, "run", "a test")
-        running.generate("stocks", *LOAD, "--start-ms", str(int(time.time() * 1000) - 120_000))
+        running.generate("stocks", *LOAD, "--records", "20000", "--start-ms", str(int(time.time() * 1000) - 120_000))
         running.supervise()
         assert running.service("generator-stocks").exit_code() == 0
         until(lambda: all(_at_end(running, one) for one in (V1, RAW)), "both have read all")
@@ -48,10 +49,10 @@ def _at_end(platform: Platform, release: ReleaseId) -> bool:
     return position is not None and position.offsets == Kafka(platform.settings).ends({TOPIC: range(4)})
 
 
-def _truncate(broker: Broker, platform: Platform) -> dict[int, int]:
-    """Retention takes the older half."""
+def _truncate(broker: Broker, platform: Platform, read: Mapping[int, int] = MappingProxyType({})) -> dict[int, int]:
+    """Retention takes the older half of what was not read."""
     ends = Kafka(platform.settings).ends({TOPIC: range(4)})[TOPIC]
-    halves = {partition: end // 2 for partition, end in ends.items()}
+    halves = {partition: (read.get(partition, 0) + end) // 2 for partition, end in ends.items()}
     for one in broker.admin.delete_records([TopicPartition(TOPIC, p, half) for p, half in halves.items()]).values():
         one.result(20)
     return halves
@@ -87,6 +88,29 @@ def test_a_replay_begins_in_the_table_and_goes_on_at_the_broker(platform: Platfo
     assert all(ends[0][partition] < half for partition, half in halves.items())
     log = (platform.settings.logs / f"driver-{V2.group}.log").read_text()
     assert log.index("history comes from raw tables") < log.index("history comes from the broker")
+
+
+def test_a_follower_that_slept_through_retention_reads_the_table_too(platform: Platform, broker: Broker) -> None:
+    until(lambda: _at_end(platform, V2), "the follower has read all")
+    slept = platform.position(V2)
+    assert slept is not None
+    wanted.want(platform.store, V2, "stop", "a test")
+    until(lambda: not _held(platform), "it sleeps")
+    platform.generate("stocks", *LOAD, "--records", "8000")
+    assert platform.service("generator-stocks").exit_code() == 0
+    until(lambda: all(_at_end(platform, one) for one in (V1, RAW)), "both have read all")
+    lost = _truncate(broker, platform, slept.offsets[TOPIC])
+    assert all(first > slept.offsets[TOPIC][partition] for partition, first in lost.items())
+    wanted.want(platform.store, V2, "run", "a test")
+    until(lambda: _at_end(platform, V2), "the follower has read all")
+    assert releases.get(platform.store, V2).state == "following"
+    log = (platform.settings.logs / f"driver-{V2.group}.log").read_text()
+    assert log.count("history comes from raw tables") == 2
+
+
+def _held(platform: Platform) -> bool:
+    lease = leases.current(platform.store, leases.driver_lease(V2))
+    return lease is not None and lease.alive
 
 
 def test_the_rows_are_those_of_the_release_that_read_the_broker(platform: Platform) -> None:

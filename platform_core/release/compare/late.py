@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _BLOCK = 256  # offsets; ranges are met by blocks, for Spark has no other join of a number with a range
 _SIDES = ("left", "right")
 _NEVER = 1 << 62
-MOST_SPANS = 60  # each is a run of the transform; where there are more, rows are not computed but told by their keys
+MOST_SPANS = 60  # each is a run of the transform; where there are more, rows that late records touched are not computed
 Texts = tuple[str | None, ...]
 
 
@@ -133,9 +133,12 @@ def _given(
     found: set[Texts] = set()
     spans = _spans(job, records, ~in_time, late, rows.select(closing).distinct())
     if len(spans) > MOST_SPANS:
-        touched = _touched(job, records, in_time, names[: len(next(iter(keys), ()))])
-        own = (row for (_, of), row in actual.items() if of == side)
-        return {row for row in own if row[: len(next(iter(keys)))] in touched}
+        key = len(job.output.key)
+        touched = _touched(job, records, in_time, names[:key])
+        own = {row for (_, of), row in actual.items() if of == side and row[:key] in touched}
+        return own | {
+            row for row in _of_keys(_transformed(job, records, in_time), names, keys) if row[:key] not in touched
+        }
     for low, high in spans:
         taken = _transformed(job, records, in_time | (late <= low))
         found |= _of_keys(taken.where((closing > low) & (closing <= high)), names, keys)
@@ -160,8 +163,8 @@ def _spans(
 
 
 def _touched(job: StreamingJob, records: DataFrame, in_time: Expression, names: Sequence[str]) -> set[Texts]:
-    """Keys whose rows late records change. A bug in one of these rows alone would be taken for their doing; one in the
-    code shows in all the others, too."""
+    """Keys whose rows this side's late records may have changed. A bug in one of these rows alone would be taken for
+    their doing; one in the code shows in all the others, too."""
     from pyspark.sql import functions as F
 
     whole, without = _transformed(job, records, F.lit(True)), _transformed(job, records, in_time)
