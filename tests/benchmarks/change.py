@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from ingest.topics import STOCKSTATS_OUTPUT, USER_ACTIVITY
 from platform_core.broker import Broker
@@ -30,7 +32,7 @@ from tests.benchmarks.catching_up import started
 from tests.benchmarks.figures import Figure, attempted
 from tests.benchmarks.live import START_SECONDS, send_history, sender
 from tests.benchmarks.platform import Platform, platform
-from tests.benchmarks.readers import CLIENTS, DELTA_READERS, STATS, VIEWS, Watchers
+from tests.benchmarks.readers import A_VIEW, CLIENTS, DELTA_READERS, STATS, VIEWS, Watchers
 
 JOBS = ("stock_stats", "clickstream")
 TABLES = {"stock_stats": STATS, "clickstream": VIEWS}
@@ -181,7 +183,7 @@ def _differing(ours: Platform, watchers: Watchers, job: str) -> int:
     table = open_tables(ours.settings, ours.store).table(TABLES[job])
     rows: dict[object, int] = {}
     if job == "clickstream":
-        rows |= dict.fromkeys(table.arrow(["view_id"])["view_id"].to_pylist(), 1)
+        rows |= Counter(_seen_at(*map(row.__getitem__, A_VIEW)) for row in table.arrow(list(A_VIEW)).to_pylist())
     else:
         found = table.arrow(["ticker", "window_start", "trade_count"]).to_pylist()
         rows |= {(row["ticker"], row["window_start"].timestamp()): row["trade_count"] for row in found}
@@ -190,13 +192,18 @@ def _differing(ours: Platform, watchers: Watchers, job: str) -> int:
     return sum(told.get(key) != rows.get(key) for key in told.keys() | rows.keys())
 
 
-def _alike(known: dict[object, int]) -> dict[object, int]:
-    """With windows as numbers, as the table's are."""
+def _alike(known: Mapping[Any, int]) -> dict[object, int]:
+    """With moments as numbers, as the table's are."""
+    return {_seen_at(*key) if len(key) == len(A_VIEW) else (key[0], _moment(key[1])): n for key, n in known.items()}
 
-    def key(one: object) -> object:
-        return (one[0], datetime.fromisoformat(one[1]).timestamp()) if isinstance(one, tuple) else one
 
-    return {key(one): count for one, count in dict(known).items()}
+def _seen_at(view: str, searched_at: str | datetime | None, terms: str | None) -> tuple[object, ...]:
+    return view, _moment(searched_at), terms
+
+
+def _moment(at: str | datetime | None) -> float | None:
+    known = datetime.fromisoformat(at) if isinstance(at, str) else at
+    return None if known is None else known.timestamp()
 
 
 def _read_all(ours: Platform, job: str) -> bool:

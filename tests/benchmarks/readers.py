@@ -28,6 +28,7 @@ from platform_core.settings import Settings
 STATS, VIEWS = "stock_stats", "user_activity"
 CLIENTS, DELTA_READERS, AT_ONCE = 1000, 20, 8
 POLL_SECONDS = 2.0
+A_VIEW = ("view_id", "searched_at", "search_terms")  # a view has a row for each search that led to it
 
 
 @dataclass
@@ -118,10 +119,10 @@ class Watchers(AbstractContextManager["Watchers"]):
         if len(numbers) > 1:
             self.seen.count("Delta readers: mixed pairs", numbers)
         stats = tables.table(STATS).arrow(["ticker", "window_start", "trade_count"])
-        views = tables.table(VIEWS).arrow(["view_id"])
+        views = tables.table(VIEWS).arrow(list(A_VIEW))
         windows = stats.group_by(["ticker", "window_start"]).aggregate([("trade_count", "sum")])
         trades = sum(windows["trade_count_sum"].to_pylist())
-        ids = views.group_by(["view_id"]).aggregate([]).num_rows
+        ids = views.group_by(list(A_VIEW)).aggregate([]).num_rows
         return {STATS: (trades, stats.num_rows - windows.num_rows), VIEWS: (views.num_rows, views.num_rows - ids)}
 
 
@@ -161,7 +162,7 @@ class TopicWatcher:
         self._seen.count("consumers: answers")
         row = None if value is None else json.loads(value)
         if self._table == VIEWS:
-            name = (row or {}).get("view_id")
+            name = tuple((row or {}).get(column) for column in A_VIEW)
             self.known[name] = self.known.get(name, 0) + 1
             if self.known[name] > 1:
                 self._seen.count("consumers: duplicates", name)
