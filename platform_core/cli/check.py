@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,7 +16,6 @@ from platform_core.cli.output import AsJson, print_json, say
 from platform_core.errors import DeclarationError, SetupError, WeirError
 
 if TYPE_CHECKING:
-    from platform_core.declare import StreamingJob
     from platform_core.settings import Settings
 
 
@@ -56,10 +54,10 @@ def check(
       weir check --no-columns
     """
     settings = settings_of(context)
-    findings = declarations(settings, jobs or [])
+    findings, daily = declarations(settings, jobs or [])
     sound = [one.what.removeprefix("job ") for one in findings if one.what.startswith("job ") and not one.wrong]
     if columns and sound:
-        findings += columns_of(settings, sound)
+        findings += columns_of(settings, sound, daily)
     _tell(findings, as_json)
     wrong = [one for one in findings if one.wrong]
     if wrong:
@@ -68,47 +66,39 @@ def check(
         )
 
 
-def declarations(settings: Settings, jobs: Sequence[str]) -> list[Finding]:
+def declarations(settings: Settings, jobs: Sequence[str]) -> tuple[list[Finding], list[str]]:
+    """The findings, and the daily tables that can be looked at further."""
     from platform_core.declare import discover
+    from platform_core.declare.agreement import Declared, disagreements
 
     root = settings.root
-    found: dict[str, StreamingJob] = {}
+    declared = Declared({}, {}, {})
 
     def load(name: str) -> None:
-        found[name] = discover.load_job(name, root)
+        declared.jobs[name] = discover.load_job(name, root)
 
     findings = [_tried(f"job {name}", load, name) for name in jobs or discover.job_names(root)]
     if not jobs:
         findings.append(_tried("topics", discover.load_topics))
-        findings.append(_tried("daily tables", discover.load_daily_tables, root))
-        findings.append(_tried("suites", discover.load_suites, root))
-        findings += [Finding("tables", text) for text in shared(found)]
-    return findings
+        findings.append(_tried("daily tables", lambda: declared.daily_tables.update(discover.load_daily_tables(root))))
+        findings.append(_tried("suites", lambda: declared.suites.update(discover.load_suites(root))))
+        if not any(one.wrong for one in findings):
+            findings += [Finding(what, wrong) for what, wrong in disagreements(declared)]
+    return findings, list(declared.daily_tables)
 
 
-def shared(jobs: Mapping[str, StreamingJob]) -> list[str]:
-    """What two jobs would both write."""
-    tables = Counter(job.output.name for job in jobs.values())
-    topics = Counter(job.publish.topic.name for job in jobs.values() if job.publish is not None)
-    return [
-        f"{kind} {name!r} is the output of {count} jobs. Give each its own."
-        for kind, counted in (("table", tables), ("topic", topics))
-        for name, count in counted.items()
-        if count > 1
-    ]
-
-
-def columns_of(settings: Settings, jobs: Sequence[str]) -> list[Finding]:
-    command = [sys.executable, "-m", "platform_core.stream.columns", str(settings.root), *jobs]
+def columns_of(settings: Settings, jobs: Sequence[str], daily: Sequence[str]) -> list[Finding]:
+    asked = json.dumps({"jobs": jobs, "daily": daily})
+    command = [sys.executable, "-m", "platform_core.stream.columns", str(settings.root), asked]
     environment = {**settings.child_environment(), "PYTHONPATH": str(settings.root)}
     ran = subprocess.run(command, env=environment, cwd=settings.root, capture_output=True, text=True, check=False)
     if ran.returncode != 0:
         last = (ran.stderr.strip().splitlines() or ["no output"])[-1]
         raise SetupError(f"The columns could not be checked: {last}", remedy="See `weir doctor`.")
-    wrong: dict[str, list[dict[str, str]]] = {name: [] for name in jobs}
+    wrong: dict[str, list[dict[str, str]]] = {name: [] for name in (*jobs, *daily)}
     for mismatch in json.loads(ran.stdout.splitlines()[-1]):
         wrong[mismatch["job"]].append(mismatch)
-    return [Finding(f"columns of {name}", "; ".join(_mismatch(one) for one in wrong[name])) for name in jobs]
+    return [Finding(f"columns of {name}", "; ".join(_mismatch(one) for one in wrong[name])) for name in wrong]
 
 
 def _mismatch(one: Mapping[str, str]) -> str:

@@ -36,7 +36,14 @@ def load_jobs(root: Path) -> dict[str, StreamingJob]:
 
 def load_topics() -> dict[str, Topic]:
     module = importlib.import_module("ingest.topics")
-    return {value.name: value for value in vars(module).values() if isinstance(value, Topic)}
+    found: dict[str, Topic] = {}
+    for constant, value in vars(module).items():
+        if isinstance(value, Topic) and found.setdefault(value.name, value) != value:
+            raise DeclarationError(
+                f"ingest/topics.py: {constant} declares topic {value.name!r} again, otherwise.",
+                remedy="Declare each topic once.",
+            )
+    return found
 
 
 def load_daily_tables(root: Path) -> dict[str, DailyTable]:

@@ -1,7 +1,7 @@
 """Whether a transform gives the columns that its table declares, found out before a byte is read.
 
-`python -m platform_core.stream.columns ROOT JOB...` prints the mismatches as JSON: a process of its own keeps Spark's
-words off the terminal of `weir check`.
+`python -m platform_core.stream.columns ROOT '{"jobs": [...], "daily": [...]}'` prints the mismatches as JSON: a process
+of its own keeps Spark's words off the terminal of `weir check`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from platform_core.declare import Stream, StreamingJob
+from platform_core.declare import DailyTable, Stream, StreamingJob
+from platform_core.declare.batches import DAY
 from platform_core.stream.intake import admitted, clocked, parsed, watermark_delay
 
 if TYPE_CHECKING:
@@ -32,6 +33,28 @@ class Mismatch:
 
     def __str__(self) -> str:
         return f"job {self.job!r}.{self.field}: declared {self.declared}, came {self.came}"
+
+
+def check_daily(table: DailyTable, spark: SparkSession) -> list[Mismatch]:
+    """The same of a daily table, whose transform has a day beside each record."""
+    from pyspark.errors import PySparkException
+    from pyspark.sql import functions as F
+
+    try:
+        read = parsed(spark.createDataFrame([], _KAFKA), table.input).withColumn("late", F.lit(False))
+        records = admitted(read, table.input).withColumn(DAY, F.lit(None).cast("date"))
+    except PySparkException as error:
+        return [Mismatch(table.name, "input", "rules over the topic's columns", _first_line(error))]
+    try:
+        came = _types(table.transform(records))
+    except Exception as error:  # the author's code may raise anything
+        return [Mismatch(table.name, "transform", f"the columns of table {table.name!r}", _first_line(error))]
+    declared = _types(spark.createDataFrame([], table.output.schema))
+    return [  # a column more is left out by the platform
+        Mismatch(table.name, f"transform column {name!r}", kind, came.get(name, _NOTHING))
+        for name, kind in declared.items()
+        if came.get(name) != kind
+    ]
 
 
 def check(job: StreamingJob, spark: SparkSession) -> list[Mismatch]:
@@ -77,10 +100,10 @@ def _first_line(error: Exception) -> str:
     return f"{type(error).__name__}: {text[0] if text else 'no message'}"
 
 
-def main(root: str, names: list[str]) -> None:
+def main(root: str, asked: dict[str, list[str]]) -> None:
     from pyspark.sql import SparkSession
 
-    from platform_core.declare.discover import load_job
+    from platform_core.declare.discover import load_daily_tables, load_job
 
     builder = SparkSession.builder.master("local[1]").appName("weir check")
     for key, value in {
@@ -91,10 +114,13 @@ def main(root: str, names: list[str]) -> None:
     }.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
-    found = [mismatch for name in names for mismatch in check(load_job(name, Path(root)), spark)]
+    found = [mismatch for name in asked["jobs"] for mismatch in check(load_job(name, Path(root)), spark)]
+    if asked["daily"]:
+        known = load_daily_tables(Path(root))
+        found += [mismatch for name in asked["daily"] for mismatch in check_daily(known[name], spark)]
     spark.stop()
     print(json.dumps([asdict(mismatch) for mismatch in found]))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2:])
+    main(sys.argv[1], json.loads(sys.argv[2]))

@@ -9,12 +9,12 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from analytics.daily_prices.table import daily_prices, prices_by_day
 from ingest.topics import STOCKS, USER_PROFILES
-from platform_core.cli.check import shared
 from platform_core.declare import Lookup, RowRule, Stream, StreamingJob, Table
-from platform_core.declare.discover import load_jobs
+from platform_core.declare.discover import load_daily_tables, load_jobs
 from platform_core.settings import ROOT
-from platform_core.stream.columns import Mismatch, check
+from platform_core.stream.columns import Mismatch, check, check_daily
 from tests.cli.conftest import Weir
 
 TRADES = Stream(STOCKS, lateness="10 seconds")
@@ -64,6 +64,15 @@ def test_columns_of_a_lookup_come_from_the_platform(spark: SparkSession) -> None
 
 
 @pytest.mark.stack
+def test_every_daily_table_gives_its_declared_columns_and_one_that_does_not_is_named(spark: SparkSession) -> None:
+    assert [mismatch for one in load_daily_tables(ROOT).values() for mismatch in check_daily(one, spark)] == []
+    wrong = replace(daily_prices, transform=lambda records: prices_by_day(records).drop("low"))
+    assert check_daily(wrong, spark) == [
+        Mismatch("daily_prices", "transform column 'low'", "decimal(18,6)", "no such column")
+    ]
+
+
+@pytest.mark.stack
 def test_a_transform_that_fails_is_named(spark: SparkSession) -> None:
     def wrong(trades: DataFrame) -> DataFrame:
         return trades.select("tikcer")
@@ -79,16 +88,11 @@ def test_a_rule_over_a_column_that_is_not_there_is_named(spark: SparkSession) ->
     assert [one.field for one in found] == ["inputs['trades']"]
 
 
-def test_two_jobs_may_not_write_one_table() -> None:
-    one = job("ticker STRING")
-    assert shared({"a": one, "b": one}) == ["table 'prices' is the output of 2 jobs. Give each its own."]
-    assert shared({"a": one}) == []
-
-
 def test_what_is_declared_is_told_one_by_one(weir: Weir) -> None:
     ran = weir("check", "--no-columns", "--json")
     assert ran.code == 0
     assert {one["what"]: one["wrong"] for one in ran.json}.items() >= {"job stock_stats": "", "topics": ""}.items()
+    assert [one for one in ran.json if one["wrong"]] == []
 
 
 def test_a_job_that_is_not_there_is_a_finding(weir: Weir) -> None:

@@ -17,6 +17,7 @@ from platform_core.release import cutting_over
 from platform_core.release.candidate import Asked, release_candidate
 from platform_core.release.comparing import compare_releases
 from platform_core.release.explaining import explained_by
+from platform_core.services import postgres
 from platform_core.testing.oracle import Closing, Oracle
 from tests.conftest import Broker
 from tests.stack.running import Platform, a_home, job_in, until
@@ -62,9 +63,9 @@ def ready(platform: Platform, kind: str) -> None:
 
 
 def kill_everything(platform: Platform) -> None:
-    """But Postgres, the broker and the generator."""
-    spared = [platform.service("postgres"), platform.service("generator-stocks")]
-    platform.power_cut(sparing=spared)
+    """But the broker, which others share, and the generator."""
+    platform.power_cut(sparing=[platform.service("generator-stocks")])
+    platform.serve(postgres.server(platform.settings))
 
 
 def live(platform: Platform) -> ReleaseId:

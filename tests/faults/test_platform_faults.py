@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from platform_core.control import aliases, releases, wanted
 from platform_core.names import ReleaseId
+from platform_core.release.candidate import Asked, release_candidate
 from platform_core.services import kafka, ports, postgres
 from platform_core.settings import load as load_settings
 from platform_core.testing.oracle import Oracle
@@ -109,6 +110,9 @@ def test_streams_outlive_a_frozen_broker(
 def test_all_resumes_after_everything_was_killed_at_once(
     platform: Platform, streams: list[ReleaseId], oracle: dict[ReleaseId, Oracle]
 ) -> None:
+    """A candidate among them, wherever it is."""
+    candidate = release_candidate("word_count", platform.settings, platform.store, "a test", Asked(again=True)).id
+    platform.works(candidate, batches=1)
     before = _states(platform)
     positions = {release: platform.batch(release) for release in streams}
     platform.power_cut(sparing=generators(platform))
@@ -116,6 +120,8 @@ def test_all_resumes_after_everything_was_killed_at_once(
         platform.serve(service(platform.settings))
     platform.supervise()
     platform.works(*streams)
+    until(lambda: releases.get(platform.store, candidate).state == "following", "the candidate follows")
+    platform.works(candidate)
     assert _states(platform) == before
     assert all(platform.batch(release) > batch for release, batch in positions.items())
     assert differences(oracle) == nothing(streams)
@@ -140,7 +146,7 @@ def _complaints(platform: Platform, release: ReleaseId) -> int:
 def _states(platform: Platform) -> object:
     store = platform.store
     return (
-        [(one.id, one.state, one.topics) for one in releases.all(store)],
+        [(one.id, one.state.replace("replaying", "following"), one.topics) for one in releases.all(store)],
         {release: (one.state, one.generation) for release, one in wanted.all(store).items()},
         {table: (one.release, one.since) for table, one in aliases.all(store).items()},
     )
