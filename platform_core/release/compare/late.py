@@ -237,6 +237,10 @@ def main(request: str) -> None:
     settings = load()
     job = load_job(asked["job"], settings.root)
     spark: SparkSession = session(settings, f"compare {job.name}")
+    # many small runs: to plan them anew and to compile them takes longer than they do; and of windows over a filter
+    # Spark 4.2 generates code that does not compile
+    spark.conf.set("spark.sql.adaptive.enabled", "false")
+    spark.conf.set("spark.sql.codegen.wholeStage", "false")
     batches = {side: [Taken.of_plain(one) for one in asked[side]] for side in _SIDES}
     start, end = as_numbers(asked["start"]), as_numbers(asked["end"])
     topics = {name: facts.id for name, facts in Broker(settings).topics(end).items()}
