@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -16,10 +16,10 @@ from ingest.topics import PAGE_VIEWS, SEARCHES, STOCKS, USER_PROFILES
 from platform_core.control.position import Position
 from platform_core.declare import StreamingJob
 from platform_core.names import PART, ReleaseId
-from platform_core.release.compare import Comparison, Side, compare
-from platform_core.release.compare import late as rereading
+from platform_core.release.compare import Comparison, Side, compare, recomputed
 from platform_core.release.compare.explain import LATE, NOT_YET_DUE, Declared, neighbourhood, not_yet_due, taken
 from platform_core.release.compare.late import explained, told_apart
+from platform_core.release.compare.recomputed import Asked, Texts
 from platform_core.release.declared import declared
 from platform_core.settings import ROOT, Settings
 from platform_core.testing import BATCH, QUIET, Record, record
@@ -118,11 +118,11 @@ def _zoned(field: pa.Field) -> pa.Field:
     return pa.field(field.name, pa.timestamp("us", "UTC")) if pa.types.is_timestamp(field.type) else field
 
 
-@pytest.mark.parametrize("most_spans", [60, 0])
+@pytest.mark.parametrize("way", ["windows", "spans", "keys"])
 def test_trades_that_one_run_refused_explain_every_difference(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most_spans: int
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
-    monkeypatch.setattr(rereading, "MOST_SPANS", most_spans)
+    only(monkeypatch, way)
     records = trades(1, 90)
     lab = Lab(spark, tmp_path, stock_stats, records)
     small, large = lab.run("small", cut(records, 5, QUIET)), lab.run("large", cut(records, 30, QUIET))
@@ -145,17 +145,26 @@ def test_a_bug_in_a_row_that_a_late_trade_touched_stays_unexplained(spark: Spark
 def test_where_too_much_was_late_to_compute_each_row_a_bug_in_the_others_stays_unexplained(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rereading, "MOST_SPANS", 0)
-    lab = Lab(spark, tmp_path, stock_stats, records := trades(3, 60))
+    only(monkeypatch, "keys")
+    value = {"type": "ASK", "ticker": "AAP", "price": "1.0", "size": 100}
+    records = trades(3, 60)
+    records.insert(31, record(STOCKS, key="AAP", value=value, second=30))  # nothing late of that one
+    lab = Lab(spark, tmp_path, stock_stats, records)
     small, large = lab.run("small", cut(records, 5, QUIET)), lab.run("large", cut(records, 30, QUIET))
-    differing = {tuple(one.key.values()) for one in lab.compare(small, large).examples}
-    alike = next(
-        key for row in DeltaTable(large.uri).to_pyarrow_table().to_pylist() if (key := _key(row)) not in differing
-    )
-    count_one_more(large, alike)
+    assert lab.compare(small, large).unexplained == 0
+    alone = min(key for row in DeltaTable(large.uri).to_pyarrow_table().to_pylist() if (key := _key(row))[0] == "AAP")
+    count_one_more(large, alone)
     found = lab.compare(small, large)
-    assert [tuple(one.key.values()) for one in found.examples if not one.because] == [alike]
+    assert [tuple(one.key.values()) for one in found.examples if not one.because] == [alone]
     assert found.unexplained == 1
+
+
+def only(monkeypatch: pytest.MonkeyPatch, way: str) -> None:
+    """Rows are computed in this way alone."""
+    nothing: Callable[[Asked, str], set[Texts]] = lambda asked, side: {("unknown", asked.names[0], side)}  # noqa: E731
+    other = "_in_spans" if way == "windows" else "_in_windows"
+    monkeypatch.setattr(recomputed, other, nothing)
+    monkeypatch.setattr(recomputed, "MOST_SPANS", 0 if way == "keys" else 60)
 
 
 def count_one_more(run: Run, key: tuple[str | None, ...]) -> None:

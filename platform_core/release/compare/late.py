@@ -10,27 +10,21 @@ from __future__ import annotations
 
 import json
 import sys
-from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from platform_core.control.position import Offsets, as_numbers, as_text
-from platform_core.declare import Lookup, Stream, StreamingJob
-from platform_core.names import PART
-from platform_core.stream.intake import admitted, parsed
-from platform_core.stream.plan import laid_out
+from platform_core.declare import Lookup, StreamingJob
+from platform_core.release.compare.recomputed import Asked, Texts, collected, match_columns, of_keys, transformed, ways
+from platform_core.stream.intake import parsed
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column as Expression
     from pyspark.sql import DataFrame, SparkSession
 
 _BLOCK = 256  # offsets; ranges are met by blocks, for Spark has no other join of a number with a range
 _SIDES = ("left", "right")
-_NEVER = 1 << 62
-MOST_SPANS = 60  # each is a run of the transform; where there are more, rows that late records touched are not computed
-Texts = tuple[str | None, ...]
 
 
 @dataclass(frozen=True)
@@ -58,14 +52,6 @@ class Taken:
                     yield topic, partition, block, start, end
 
 
-def match_columns(job: StreamingJob) -> list[str]:
-    """By what a row of the transform is known again in the table: its key; all but what lookups put in its place."""
-    if job.output.keyed:
-        return list(job.output.key)
-    replaced = {name for part in job.lookups.values() for name in (*part.takes, *part.otherwise)}
-    return [column.name for column in job.output.columns if column.name not in replaced]
-
-
 def told_apart(records: DataFrame, batches: Mapping[str, Iterable[Taken]]) -> DataFrame:
     """The records with what each side's batch was too late for; null where a side's history does not reach."""
     from pyspark.sql import functions as F
@@ -87,14 +73,22 @@ def explained(job: StreamingJob, records: DataFrame, rows: DataFrame, ignored: C
 
     `rows` has number, side and the table's columns; those that are `ignored` may differ anyhow.
     """
+    from pyspark.sql import functions as F
+
     names = match_columns(job)
     spoken = {name for part in job.lookups.values() for name in (*part.takes, *part.otherwise)}
     values = [name for name in rows.columns if name not in {"number", "side", "kind", *names, *ignored, *spoken}]
-    actual = _collected(rows, "number", "side", names=(*names, *values))
-    keys = {row[: len(names)] for row in actual.values()}
-    given = {side: _given(job, records, side, rows, (*names, *values), keys, actual) for side in _SIDES}
-    numbers = sorted({number for number, _ in actual})
-    sound = [number for number in numbers if _sound(number, actual, given, len(names))]
+    actual = collected(rows, "number", "side", names=(*names, *values))
+    times = tuple(name for name, kind in rows.dtypes if kind == "timestamp")
+    left, sound = {number for number, _ in actual}, set[int]()
+    for way in ways(job, times):
+        some = {one: row for one, row in actual.items() if one[0] in left}
+        asked = Asked(job, records, rows.where(F.col("number").isin(sorted(left))), (*names, *values), times, some)
+        given = {side: way(asked, side) for side in _SIDES}
+        sound |= {number for number in left if _sound(number, some, given, len(names))}
+        left -= sound
+        if not left:
+            break
     return sorted({*sound, *_looked_up_late(job, records, actual, names)})
 
 
@@ -110,92 +104,6 @@ def _sound(number: int, actual: Mapping[Any, Texts], given: Mapping[str, set[Tex
     return True
 
 
-def _given(
-    job: StreamingJob,
-    records: DataFrame,
-    side: str,
-    rows: DataFrame,
-    names: Sequence[str],
-    keys: Collection[Texts],
-    actual: Mapping[Any, Texts],
-) -> set[Texts]:
-    """The transform's rows of these keys, from the records as that side took them."""
-    from pyspark.sql import functions as F
-
-    times = [
-        F.unix_millis(name) for name, kind in rows.dtypes if kind == "timestamp" and name not in ("number", "side")
-    ]
-    late = F.coalesce(F.col(f"late_{side}"), F.lit(-1))
-    in_time = F.unix_millis("event_time") > late
-    if not job.output.keyed or not times:
-        return _of_keys(_transformed(job, records, in_time), names, keys)
-    closing = F.greatest(*times, F.lit(0)) if len(times) > 1 else times[0]
-    found: set[Texts] = set()
-    spans = _spans(job, records, ~in_time, late, rows.select(closing).distinct())
-    if len(spans) > MOST_SPANS:
-        key = len(job.output.key)
-        touched = _touched(job, records, in_time, names[:key])
-        own = {row for (_, of), row in actual.items() if of == side and row[:key] in touched}
-        return own | {
-            row for row in _of_keys(_transformed(job, records, in_time), names, keys) if row[:key] not in touched
-        }
-    for low, high in spans:
-        taken = _transformed(job, records, in_time | (late <= low))
-        found |= _of_keys(taken.where((closing > low) & (closing <= high)), names, keys)
-    return found
-
-
-def _spans(
-    job: StreamingJob, records: DataFrame, behind: Expression, late: Expression, closings: DataFrame
-) -> list[tuple[int, int]]:
-    """Between which watermarks the differing rows close: rows of one span miss the same late records.
-
-    A record that is behind the watermark still counts in windows that close after it.
-    """
-    own = [parsed(records, part).where(behind).select(late.alias("at")).distinct() for part in job.streams.values()]
-    levels = sorted({row[0] for found in own for row in found.collect()})
-    spans: set[tuple[int, int]] = set()
-    for (closing,) in closings.collect():
-        place = bisect_left(levels, closing)
-        low = levels[place - 1] if place else -1
-        spans.add((low, levels[place] if place < len(levels) else _NEVER))
-    return sorted(spans)
-
-
-def _touched(job: StreamingJob, records: DataFrame, in_time: Expression, names: Sequence[str]) -> set[Texts]:
-    """Keys whose rows this side's late records may have changed. A bug in one of these rows alone would be taken for
-    their doing; one in the code shows in all the others, too."""
-    from pyspark.sql import functions as F
-
-    whole, without = _transformed(job, records, F.lit(True)), _transformed(job, records, in_time)
-    differing = whole.exceptAll(without).unionByName(without.exceptAll(whole))
-    return set(_collected(differing, names=names).values())
-
-
-def _transformed(job: StreamingJob, records: DataFrame, counts: Expression) -> DataFrame:
-    inputs = {name: _taken(part, records, counts) for name, part in job.streams.items()}
-    return laid_out(job.transform(**inputs), job).drop(PART)
-
-
-def _taken(part: Stream, records: DataFrame, counts: Expression) -> DataFrame:
-    own = parsed(records, part)
-    return admitted(own.where(counts) if part.watermarked else own, part)
-
-
-def _of_keys(rows: DataFrame, names: Sequence[str], keys: Collection[Texts]) -> set[Texts]:
-    count = len(next(iter(keys), ()))
-    return {row for row in _collected(rows, names=names).values() if row[:count] in keys}
-
-
-def _collected(rows: DataFrame, *by: str, names: Sequence[str]) -> dict[Any, Texts]:
-    """Rows as text: equal exactly when the values are, NaN and null too."""
-    from pyspark.sql import functions as F
-
-    chosen = [F.col(name).cast("string").alias(name) for name in names]
-    found = [tuple(row) for row in rows.select(*by, *chosen).collect()]
-    return {(row[: len(by)] or place): row[len(by) :] for place, row in enumerate(found)}
-
-
 def _looked_up_late(
     job: StreamingJob, records: DataFrame, actual: Mapping[Any, Texts], names: Sequence[str]
 ) -> list[int]:
@@ -204,7 +112,7 @@ def _looked_up_late(
     found: set[Texts] = set()
     keys = {row[: len(names)] for row in actual.values()}
     for part in job.lookups.values():
-        found |= _of_keys(_missed(job, part, records), names, keys)
+        found |= of_keys(_missed(job, part, records), names, keys)
     return [number for (number, _), row in actual.items() if row[: len(names)] in found]
 
 
@@ -218,7 +126,7 @@ def _missed(job: StreamingJob, part: Lookup, records: DataFrame) -> DataFrame:
         F.unix_millis("event_time").alias("_since"),
         (F.greatest("clock_left", "clock_right") - wait).alias("_missed"),
     )
-    rows, at = _transformed(job, records, F.lit(True)), F.unix_millis(part.at)
+    rows, at = transformed(job, records, F.lit(True)), F.unix_millis(part.at)
     affected = (F.col("_of") == F.col(part.on).cast("string")) & (at >= F.col("_since")) & (at <= F.col("_missed"))
     return rows.join(versions, affected, "left_semi")
 
