@@ -69,7 +69,9 @@ def _forward(store: ControlStore, name: str) -> Move:
         done = _last(store, table, "cutover")
         if done is not None and done.new == live:
             return Move(table, live, live)
-        raise UsageError(f"{job} has no candidate.", remedy=f"Make one with `weir release {job}`.")
+        standby = [one.id for one in releases.of_job(store, job) if one.state == "standby"]
+        forward = f", or name one on standby, as in `weir cutover {standby[-1]}`" if standby else ""
+        raise UsageError(f"{job} has no candidate.", remedy=f"Make one with `weir release {job}`{forward}.")
     _refuse_other_table(store, found, table)
     return Move(table, live, found)
 
