@@ -31,9 +31,10 @@ class Stands:
 
     def __init__(self) -> None:
         self.at = {ReleaseId(job, number): 0 for job in (ONE, TWO) for number in (1, 2)}
+        self.clocks = dict(self.at)
 
     def latest(self, _: ControlStore | None, release: ReleaseId) -> tuple[Position, int | None] | None:
-        return Position(str(release), 0, {release.job: {0: self.at[release]}}), 1
+        return Position(str(release), 0, {release.job: {0: self.at[release]}}, watermark_ms=self.clocks[release]), 1
 
 
 @pytest.fixture
@@ -57,6 +58,14 @@ def test_it_goes_on_until_every_new_one_is_where_its_old_one_was(there: Approach
     stands.at[ReleaseId(ONE, 2)] = 100
     assert not there.near(asked(), ReleaseId(ONE, 1)), "the other table would stand still for long"
     stands.at[ReleaseId(TWO, 2)] = 101
+    assert there.near(asked(), ReleaseId(ONE, 1))
+
+
+def test_it_waits_for_what_time_alone_brings(there: Approach, stands: Stands) -> None:
+    stands.clocks[ReleaseId(ONE, 1)] = 7
+    stands.at |= {ReleaseId(job, 2): 100 for job in (ONE, TWO)}
+    assert not there.near(asked(), ReleaseId(ONE, 1))
+    stands.clocks[ReleaseId(ONE, 2)] = 7
     assert there.near(asked(), ReleaseId(ONE, 1))
 
 
