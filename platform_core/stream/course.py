@@ -147,9 +147,11 @@ class Course:
             self._workshop.step(target, goal.watermark_ms)
 
     def _is_awaited(self) -> bool:
-        """A live release goes on until the new one is near."""
+        """The live release of a cutover goes on until the new one is near; that of a rollback stands still at once."""
         found = self._guard.cutover
-        return found is not None and any(move.new == self._release and move.held is None for move in found.moves)
+        if found is None or found.kind == "rollback" or not found.may_abort:
+            return False
+        return any(move.new == self._release and move.held is None for move in found.moves)
 
     def _asked_to_take_over(self) -> tuple[Cutover, Move] | None:
         found = self._guard.cutover
