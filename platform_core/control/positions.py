@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -55,6 +56,14 @@ def add(cursor: Cursor, release: ReleaseId, position: Position, table_version: i
     )
     if cursor.fetchone() is None:
         _insert(cursor, release, position, table_version)
+
+
+def fill(store: ControlStore, lease: Lease, told: Sequence[tuple[Position, int]]) -> None:
+    """Commits with their tables' versions, of a driver that died while the store was away. Superseded as `record`."""
+    with store.transaction() as cursor:
+        leases.check(cursor, lease)
+        for position, version in told:
+            add(cursor, ReleaseId.parse(position.release), position, version)
 
 
 def latest(store: ControlStore, release: ReleaseId) -> tuple[Position, int | None] | None:

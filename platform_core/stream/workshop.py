@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from platform_core.broker import Broker
-from platform_core.control import holds, releases
+from platform_core.control import holds, positions, releases
 from platform_core.control.position import Offsets, Position
 from platform_core.control.store import ControlStore
 from platform_core.declare import StreamingJob
@@ -34,6 +34,7 @@ from platform_core.stream.reports import Ends, Reports
 from platform_core.stream.session import session
 from platform_core.stream.source import KafkaStream, event_topics
 from platform_core.stream.steps import Steps
+from platform_core.tables import history
 from platform_core.tables.delta import Output
 from platform_core.tables.maintenance import Upkeep
 from platform_core.tables.schema import table_schema
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 logger = logging.getLogger(__name__)
+_MAINTENANCE = 100  # commits that carry no position, among those that are looked through
 
 
 class Workshop:
@@ -66,6 +68,7 @@ class Workshop:
         if self.steps.unfinished:
             self._guard.gate.owe(self._found_planned)
         self._guard.standing = committed
+        self._tell_unrecorded()
         self.spark = session(self._settings, str(self._release))
         self._held.callback(self.spark.stop)
         duck = duckdb.connect(config={"threads": "2"})
@@ -144,6 +147,19 @@ class Workshop:
 
     def close(self) -> None:
         self._held.close()
+
+    def _tell_unrecorded(self) -> None:
+        """Commits whose driver died while the control store was away: followers and comparisons go by them. The batch
+        that is repeated now is told then, with its facts."""
+        stands, done = positions.latest(self._store, self._release), self.checkpoint.done
+        last = stands[0].batch if stands else -1
+        if last >= done:
+            return
+        newest = history.commits(self._output.uri, limit=2 * (done - last) + _MAINTENANCE)
+        found = [(Position.from_json(one["userMetadata"]), one["version"]) for one in newest if "userMetadata" in one]
+        missing = [(position, version) for position, version in found if last < position.batch <= done]
+        positions.fill(self._store, self._guard.lease, missing)
+        event(logger, "unrecorded commits told", release=self._release, after=last, commits=len(missing))
 
     def _made_batches(
         self, spark: SparkSession, duck: duckdb.DuckDBPyConnection, committed: Position | None

@@ -15,6 +15,7 @@ from platform_core.control.owners import Owner
 from platform_core.control.position import Position
 from platform_core.control.progress import Totals
 from platform_core.control.store import ControlStore
+from platform_core.errors import Superseded
 from platform_core.names import ReleaseId
 from tests.control.words import facts
 
@@ -41,6 +42,20 @@ def at(release: ReleaseId, batch: int) -> Position:
 def test_a_position_comes_back_as_it_was_given(store: ControlStore, release: ReleaseId, lease: Lease) -> None:
     positions.record(store, lease, at(release, 0), facts(0), 4)
     assert positions.latest(store, release) == (at(release, 0), 4)
+
+
+def test_commits_that_were_not_recorded_are_filled_in(store: ControlStore, release: ReleaseId, lease: Lease) -> None:
+    positions.record(store, lease, at(release, 0), facts(0), 7)
+    positions.fill(store, lease, [(at(release, batch), 7 + batch) for batch in (2, 1, 0)])
+    told = positions.history(store, release, 10)
+    assert [(one.position, one.table_version) for one in told] == [
+        (at(release, batch), 7 + batch) for batch in (2, 1, 0)
+    ]
+    leases.release(store, lease)
+    other = leases.acquire(store, driver_lease(release), Owner.this_process(), 3600)
+    with pytest.raises(Superseded):
+        positions.fill(store, lease, [(at(release, 3), 10)])
+    positions.fill(store, other, [(at(release, 3), 10)])
 
 
 def test_a_release_without_batches_has_no_position(store: ControlStore, release: ReleaseId) -> None:

@@ -12,7 +12,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
 
-from platform_core.control import leases
+from platform_core.control import leases, positions
 from platform_core.names import ReleaseId
 from platform_core.services import postgres
 from platform_core.testing.oracle import Closing, Oracle
@@ -166,6 +166,26 @@ def test_a_driver_killed_between_its_commits_and_the_checkpoints_writes_nothing_
     assert platform.checkpoint(release).planned == platform.checkpoint(release).done + 1
     assert oracle.table() == []
     assert oracle.topic() == []
+
+
+@pytest.mark.usefixtures("lone")
+def test_commits_that_a_driver_did_not_live_to_record_are_told_by_the_next(
+    platform: Platform, release: ReleaseId, oracle: Oracle
+) -> None:
+    driver = platform.drive(release)
+    platform.works(release, running=driver)
+    platform.service("postgres").kill_all()
+    until(lambda: driver.events("position kept until the control store is back"), "it commits", about=driver.log)
+    driver.kill_all()
+    platform.serve(postgres.server(platform.settings))
+    following = platform.drive(release)
+    platform.works(release, running=following)
+    following.ask_to_end()
+    assert following.exit_code() == 0
+    assert following.events("unrecorded commits told")
+    told = [one.position.batch for one in positions.history(platform.store, release, 10_000)]
+    assert told == list(range(platform.batch(release), -1, -1))
+    assert oracle.table() == []
 
 
 @pytest.mark.usefixtures("lone")
