@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 logger = logging.getLogger(__name__)
-_MAINTENANCE = 100  # commits that carry no position, among those that are looked through
+_LOOKED_AT, _MAINTENANCE = 10_000, 100  # of commits: further back nobody asks; those that carry no position
 
 
 class Workshop:
@@ -155,7 +155,7 @@ class Workshop:
         last = stands[0].batch if stands else -1
         if last >= done:
             return
-        newest = history.commits(self._output.uri, limit=2 * (done - last) + _MAINTENANCE)
+        newest = history.commits(self._output.uri, limit=min(done - last, _LOOKED_AT) + _MAINTENANCE)
         found = [(Position.from_json(one["userMetadata"]), one["version"]) for one in newest if "userMetadata" in one]
         missing = [(position, version) for position, version in found if last < position.batch <= done]
         positions.fill(self._store, self._guard.lease, missing)
