@@ -78,8 +78,6 @@ def live(platform: Platform) -> ReleaseId:
     ("kind", "phase"),
     [
         ("cutover", "requested"),
-        ("rollback", "requested"),
-        ("cutover", "held"),
         ("rollback", "held"),
         ("cutover", "aligned"),
         ("rollback", "flipped"),
