@@ -128,6 +128,12 @@ class Guard:
             self._try(self._renew)
         return self._lost
 
+    def owns(self, live: bool) -> bool:
+        """Whether, by asking now, the release is this driver's, and the live one if that matters."""
+        self.write()
+        state = releases.get(self._store, self._release).state
+        return self.asked_now() is None and (state == "live" or not live)
+
     def wait(self, seconds: float) -> bool:
         """Whether the end was asked for meanwhile."""
         return self._stop.wait(seconds) or self._lost is not None

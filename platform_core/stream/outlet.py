@@ -49,15 +49,16 @@ class Outlet:
         plain = self._job.publish.topic.name
         if role == "live":
             # the transactional id belongs to the job, not the release: whoever is live fences whoever was
-            self._publisher = self._made(plain, self._job.name)
+            self._publisher = self._made(plain, self._job.name, live=True)
         else:
-            self._publisher = self._made(self._release.topic(plain), self._release.group)
+            self._publisher = self._made(self._release.topic(plain), self._release.group, live=False)
 
-    def _made(self, topic: str, identity: str) -> TransactionalPublisher:
+    def _made(self, topic: str, identity: str, live: bool) -> TransactionalPublisher:
         self._guard.write()  # a driver that woke up without its lease must not fence its successor
         marks = self._checkpoint.identity()
+        epoch, group = self._guard.lease.epoch, self._release.group
         return TransactionalPublisher(
-            self._settings, topic, identity, self._release.group, marks, self._guard.lease.epoch
+            self._settings, topic, identity, group, marks, epoch, lambda: self._guard.owns(live)
         )
 
 

@@ -77,8 +77,20 @@ def _without_zones(rows: pa.Table) -> pa.Table:
 class TransactionalPublisher:
     """Holds the topic's transactional id from its start on: whoever held it before can write no more."""
 
-    def __init__(self, settings: Settings, topic: str, identity: str, group: str, checkpoint: str, epoch: int) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        topic: str,
+        identity: str,
+        group: str,
+        checkpoint: str,
+        epoch: int,
+        mine: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """`mine` is asked once the producer is fenced: whether the topic is still this driver's to write, all the same.
+        A broker that was away ends by itself what it takes for abandoned, and fences whoever had begun it."""
         self._topic, self._group, self._checkpoint, self._epoch = topic, group, checkpoint, epoch
+        self._mine = mine
         common: dict[str, Any] = {**settings.kafka.client, "bootstrap.servers": settings.kafka.servers}
         self._reading = {**common, "group.id": group, "enable.auto.commit": False}
         self._writing = {
@@ -121,21 +133,29 @@ class TransactionalPublisher:
         return self._outliving(once)
 
     def _outliving(self, once: Callable[[], int]) -> int:
-        """A client that hangs after its broker was away is left behind; a new one ends its transaction, and repeats."""
+        """A client that hangs after its broker was away, or was fenced by it, is left behind; a new one ends its
+        transaction, and repeats."""
         try:
             try:
                 return once()
             except TimeoutError as error:
-                event(logger, "producer hangs, another takes over", level=logging.WARNING, topic=self._topic, why=error)
-                self._left.append((self._producer, self._consumer))  # to let go of one that hangs would hang
-                self._connect()
-                return once()
+                self._replace(f"it hangs: {error}")
+            except KafkaException as error:
+                if not _fenced(error.args[0]) or not self._mine():
+                    raise
+                self._replace(f"the broker fenced it, and nobody has taken over: {error.args[0].str()}")
+            return once()
         except KafkaException as error:
             raise self._translated(error) from error
         except TimeoutError as error:
             raise ServiceUnavailable(
                 f"Topic {self._topic}: {error}.", remedy="The batch is repeated; see the broker's log if it stays."
             ) from error
+
+    def _replace(self, why: str) -> None:
+        event(logger, "producer replaced", level=logging.WARNING, topic=self._topic, why=why)
+        self._left.append((self._producer, self._consumer))  # to let go of one that hangs would hang
+        self._connect()
 
     def _known(self, end: Offsets) -> Marker:
         if self._done is None:
@@ -180,7 +200,7 @@ class TransactionalPublisher:
 
     def _translated(self, error: KafkaException) -> Exception:
         cause: KafkaError = error.args[0]
-        if cause.code() in (KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH):
+        if _fenced(cause):
             return Superseded(
                 f"Topic {self._topic}: another producer has taken over ({cause.str()}).",
                 remedy="A newer driver publishes this job; nothing is to be done here.",
@@ -198,6 +218,10 @@ class TransactionalPublisher:
 
     def close(self) -> None:
         self._consumer.close()
+
+
+def _fenced(error: KafkaError) -> bool:
+    return error.code() in (KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH)
 
 
 def published_by(settings: Settings, group: str, positions: Offsets) -> Marker | None:

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 from platform_core.broker import Broker, NewTopic
+from platform_core.errors import Superseded
 from platform_core.services import kafka, ports
 from platform_core.settings import Settings, load
 from platform_core.stream import publish
@@ -57,6 +58,29 @@ def test_a_publisher_goes_on_and_each_record_is_there_once(platform: Platform, m
     assert ours.publish([(b"k", b"2")], 2, END) == 1
     assert committed(platform.settings, "out") == [b"0", b"1", b"2"]
     ours.close()
+
+
+def test_a_publisher_that_its_broker_fenced_goes_on_while_the_topic_is_its_own(platform: Platform) -> None:
+    """As after a freeze that outlasts a transaction: the broker ends it, and fences whoever had begun it."""
+    broker = Broker(platform.settings)
+    broker.create([NewTopic("out", 1, {}), NewTopic("in", 1, {})])
+    own = [True]
+    ours = TransactionalPublisher(platform.settings, "out", "job", "job-v1", "checkpoint", 1, lambda: own[0])
+    assert ours.publish([(b"k", b"0")], 0, END) == 1
+    fenced(platform, "job")
+    assert ours.publish([(b"k", b"1")], 1, END) == 1
+    assert ours.publish([(b"k", b"1")], 1, END) == 0
+    assert committed(platform.settings, "out") == [b"0", b"1"]
+    fenced(platform, "job")
+    own[0] = False
+    with pytest.raises(Superseded, match="another producer has taken over"):
+        ours.publish([(b"k", b"2")], 2, END)
+    assert committed(platform.settings, "out") == [b"0", b"1"]
+    ours.close()
+
+
+def fenced(platform: Platform, identity: str) -> None:
+    Producer({"bootstrap.servers": platform.settings.kafka.servers, "transactional.id": identity}).init_transactions(30)
 
 
 def test_offsets_are_told_again(platform: Platform) -> None:
