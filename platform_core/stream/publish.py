@@ -27,6 +27,7 @@ from platform_core.telemetry import event
 Message = tuple[bytes | None, bytes | None]
 _PATIENCE = 60.0
 _LOOKING = (KafkaError.NOT_COORDINATOR, KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.COORDINATOR_LOAD_IN_PROGRESS)
+_ABANDONED_MS = 60_000  # a transaction that is open for longer is ended by the broker, which fences whoever began it
 _HANGS = 20.0  # a call of milliseconds; librdkafka 2.16 ignores its timeout (its issues 5456 and 5511)
 logger = logging.getLogger(__name__)
 
@@ -96,7 +97,7 @@ class TransactionalPublisher:
         self._writing = {
             **common,
             "transactional.id": identity,
-            "transaction.timeout.ms": 60_000,
+            "transaction.timeout.ms": _ABANDONED_MS,
             "partitioner": "murmur2_random",  # as Java's clients place keys
             "linger.ms": 2,
             "compression.type": "lz4",

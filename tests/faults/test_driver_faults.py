@@ -110,25 +110,6 @@ def test_a_deleted_checkpoint_is_refused(platform: Platform, release: ReleaseId)
     assert f"{TRADES}[0]@" in reason
 
 
-def test_a_topic_made_again_under_its_name_is_refused(platform: Platform, broker: Broker) -> None:
-    """With more records than the release has read of the old one: by offsets alone they could not be told apart."""
-    (release,) = platform.freeze("word_count")
-    topic = f"{PREFIX}-wordcount-input"
-    broker.produce(topic, *[(None, b"one line")] * 10, at=now_ms())
-    driver = platform.drive(release)
-    read = {topic: {0: 10, 1: 0, 2: 0, 3: 0}}
-    until(lambda: (at := platform.position(release)) is not None and at.offsets == read, "it has read all")
-    driver.ask_to_end()
-    assert driver.exit_code() == 0
-    broker.delete(topic)
-    until(lambda: topic not in broker.admin.list_topics(timeout=10).topics, "the topic is gone")
-    broker.create(topic, 4)
-    broker.produce(topic, *[(None, b"another line")] * 50, at=now_ms())
-    reason = refused(platform, release)
-    assert f"topic {topic!r} was" in reason
-    assert "Make a new release that reads the new topic" in reason
-
-
 @pytest.mark.usefixtures("lone")
 def test_a_removed_commit_file_repeats_one_batch_without_effect(
     platform: Platform, release: ReleaseId, oracle: Oracle

@@ -1,4 +1,7 @@
-"""Retention removed what a release had not read: it stops and says which; it goes on when it is told to."""
+"""What is done to a topic while nobody reads it: retention removes records, or the topic itself is made again.
+
+The release stops and says which; it goes on when it is told to.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ from tests.faults.words import now_ms, refused
 from tests.stack.running import Platform, Running, a_home, job_in, until
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(900)]
-PREFIX = "retention"
+PREFIX = "topic-faults"
 LINES, TRADES = f"{PREFIX}-wordcount-input", f"{PREFIX}-stocks"
 LOAD = ["--rate", "200", "--late", "0.02", "--late-by", "20 seconds", "--malformed", "0.005"]
 
@@ -88,6 +91,21 @@ def test_a_gap_stops_a_release_until_somebody_accepts_it(platform: Platform, bro
     going_on.ask_to_end()
     assert going_on.exit_code() == 0
     assert sum(one["records"] for one in going_on.events("batch committed")) == 50
+
+
+def test_a_topic_made_again_under_its_name_is_refused(platform: Platform, broker: Broker) -> None:
+    """With more records than the release has read of the old one: by offsets alone they could not be told apart."""
+    (release,) = platform.freeze("word_count")
+    before = platform.position(release)
+    assert before is not None
+    broker.delete(LINES)
+    until(lambda: LINES not in broker.admin.list_topics(timeout=10).topics, "the topic is gone")
+    broker.create(LINES, 4)
+    more = before.offsets[LINES][0] + 50
+    broker.produce(LINES, *[(None, b"another line")] * more, at=now_ms())
+    reason = refused(platform, release)
+    assert f"topic {LINES!r} was" in reason
+    assert "Make a new release that reads the new topic" in reason
 
 
 def test_under_load_nothing_is_missing_but_what_the_gap_names(
