@@ -34,6 +34,10 @@ class From(Why):
     start: str = Field(EARLIEST, description="earliest, or a time as in 2026-01-31T12:00:00Z")
 
 
+class Together(Why):
+    also: list[str] = Field([], description="further streams that move in the same step, as in [word_count]")
+
+
 class Anew(Why):
     start: str = Field(description="earliest, or a time as in 2026-01-31T12:00:00Z")
 
@@ -44,6 +48,8 @@ def changing_jobs(platform: Platform) -> list[dg.JobDefinition]:
         stream_job(platform, "plan", _plan, _ABOUT_PLAN, looks=True),
         stream_job(platform, "release", _release, _ABOUT_RELEASE, From),
         *plain,
+        stream_job(platform, "cut_over", _cut_over, _ABOUT_CUT_OVER, Together),
+        stream_job(platform, "roll_back", _roll_back, _ABOUT_ROLL_BACK, Together),
         stream_job(platform, "reset", _reset, _ABOUT_RESET, Anew),
     ]
 
@@ -71,13 +77,23 @@ def _compare(platform: Platform, request: Request) -> str:
 
 
 def _cut_over(platform: Platform, request: Request) -> str:
-    asked = cutting_over.ask(platform.store, [request.job], request.by, reason=request.reason)
+    asked = cutting_over.ask(platform.store, _together(platform, request), request.by, reason=request.reason)
     return _awaited(platform, asked)
 
 
 def _roll_back(platform: Platform, request: Request) -> str:
-    asked = cutting_over.rollback(platform.store, [request.job], request.by, reason=request.reason)
+    asked = cutting_over.rollback(platform.store, _together(platform, request), request.by, reason=request.reason)
     return _awaited(platform, asked)
+
+
+def _together(platform: Platform, request: Request) -> list[str]:
+    unknown = sorted(set(request.also) - platform.jobs.keys())
+    if unknown:
+        raise UsageError(
+            f"also: {', '.join(unknown)} is no stream of this platform. Nothing was changed.",
+            remedy=f"Name some of {', '.join(sorted(platform.jobs))}.",
+        )
+    return list(dict.fromkeys([request.job, *request.also]))
 
 
 def _reset(platform: Platform, request: Request) -> str:
@@ -103,16 +119,16 @@ _ABOUT_RESET = (
     "see its table at once, with what it has by then; the old one stays until it is retired. With room for both "
     "tables, `release` and `cut_over` do the same without a gap."
 )
+_TOGETHER = "Streams named under `also` in the launchpad move in the same step: no reader sees one without the others."
+_ABOUT_CUT_OVER = (
+    f"Makes the candidate live at one exact offset. Refused unless the newest comparison passed. {_TOGETHER}"
+)
+_ABOUT_ROLL_BACK = f"Makes the former release live again, from the failing one's last commit on. {_TOGETHER}"
 _ACTIONS: dict[str, tuple[Act, str]] = {
     "compare": (
         _compare,
         "Compares the candidate's table with the live one's at the same offsets; the run fails when they differ.",
     ),
-    "cut_over": (
-        _cut_over,
-        "Makes the candidate live at one exact offset. Refused unless the newest comparison passed.",
-    ),
-    "roll_back": (_roll_back, "Makes the former release live again, from the failing one's last commit on."),
     "retire": (_retire, "Removes the oldest release on standby: table, topic, checkpoint, group and code. For good."),
 }
 

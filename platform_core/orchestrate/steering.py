@@ -1,6 +1,6 @@
 """Jobs that steer one stream: they write what is wanted and end; the supervisor makes it true."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import dagster as dg
@@ -30,6 +30,7 @@ class Request:
     by: str
     reason: str
     start: str = ""  # of `release` and `reset`: earliest, or a time
+    also: Sequence[str] = ()  # of `cut_over` and `roll_back`: streams that move in the same step
 
 
 Act = Callable[[Platform, Request], str]  # says in a sentence what was done

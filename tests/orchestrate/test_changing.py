@@ -30,16 +30,16 @@ def supervised(postgres: Database, tmp_path: Path) -> Generator[Platform]:
     platform.store.close()
 
 
-def run(platform: Platform, action: str) -> dg.ExecuteInProcessResult:
+def run(platform: Platform, action: str, **asked: object) -> dg.ExecuteInProcessResult:
     (job,) = [job for job in changing_jobs(platform) if job.name == action]
-    config = {"ops": {"reset_stream": {"config": {"start": "earliest"}}}} if action == "reset" else {}
+    config = {"ops": {f"{action}_stream": {"config": asked}}}
     with dg.DagsterInstance.ephemeral() as instance:
         return job.execute_in_process(config, instance=instance, partition_key=JOB, raise_on_error=False)
 
 
-def launch(platform: Platform, action: str) -> str:
+def launch(platform: Platform, action: str, **asked: object) -> str:
     """Why the run failed."""
-    result = run(platform, action)
+    result = run(platform, action, **asked)
     assert not result.success
     (event,) = [event for event in result.all_events if event.is_step_failure]
     data = event.step_failure_data
@@ -58,9 +58,15 @@ def launch(platform: Platform, action: str) -> str:
     ],
 )
 def test_what_cannot_be_done_fails_the_run_with_one_sentence(supervised: Platform, action: str, why: str) -> None:
-    told = launch(supervised, action)
+    told = launch(supervised, action, **({"start": "earliest"} if action == "reset" else {}))
     assert why in told
     assert "Traceback" not in told
+
+
+@pytest.mark.parametrize("action", ["cut_over", "roll_back"])
+def test_streams_that_move_together_are_asked_for_in_one_step(supervised: Platform, action: str) -> None:
+    assert "no stream of this platform" in launch(supervised, action, also=["no_such"])
+    assert "no live release" in launch(supervised, action, also=["stock_stats"])
 
 
 def test_a_plan_is_told_and_needs_nobody_who_supervises(supervised: Platform) -> None:

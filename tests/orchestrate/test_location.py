@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -24,6 +25,15 @@ def definitions() -> dg.Definitions:
 
 def test_the_location_is_valid(definitions: dg.Definitions) -> None:
     dg.Definitions.validate_loadable(definitions)
+
+
+def test_the_workspace_file_loads_as_dagster_reads_it(tmp_path: Path) -> None:
+    """As `dg dev -w workspace.yaml` does: in a code server of its own."""
+    words = ["-m", "dagster", "definitions", "validate", "-w", "workspace.yaml"]
+    env = {**os.environ, "DAGSTER_HOME": str(tmp_path), "DAGSTER_DISABLE_TELEMETRY": "1"}
+    ran = subprocess.run([sys.executable, *words], cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "weir" in ran.stdout + ran.stderr
 
 
 def test_the_asset_graph_is_the_one_that_was_reviewed(definitions: dg.Definitions) -> None:

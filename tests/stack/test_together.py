@@ -1,0 +1,120 @@
+"""Two tables change in one step, under load: nobody reads one moved and the other not, and of two commands one wins."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
+
+import pytest
+
+from platform_core.control import aliases, cutovers, releases, wanted
+from platform_core.control.store import ControlStore
+from platform_core.names import ReleaseId
+from tests.conftest import Broker
+from tests.stack.from_dagster import launched
+from tests.stack.running import Platform, a_home, until
+
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]
+PREFIX, STATS, WORDS = "together", "stock_stats", "word_count"
+OLD, NEW = ((ReleaseId(STATS, number), ReleaseId(WORDS, number)) for number in (1, 2))
+
+
+@pytest.fixture(scope="module")
+def platform(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
+    """Of both jobs v1 is live, and v2 follows it."""
+    with a_home(tmp_path_factory.mktemp(PREFIX), PREFIX, broker.servers, WEIR_MOVES__FOLLOW_SECONDS="3") as running:
+        running.freeze(STATS, WORDS)
+        running.generate("stocks", "--rate", "200")
+        running.generate("lines", "--rate", "50")
+        for release in OLD:
+            wanted.want(running.store, release, "run", "a test")
+        running.supervise()
+        running.works(*OLD)
+        for job in (STATS, WORDS):
+            launched(running, "release", job, reason="as it was")
+        for release in NEW:
+            until(lambda r=release: releases.get(running.store, r).state == "following", f"{release} follows")
+        yield running
+
+
+def command(platform: Platform, *words: str) -> subprocess.Popen[str]:
+    root = platform.settings.root
+    return subprocess.Popen(
+        [sys.executable, "-m", "platform_core.cli", *words],
+        cwd=root,
+        env={**platform.settings.child_environment(), "PYTHONPATH": str(root)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def compared(platform: Platform) -> None:
+    for job in (STATS, WORDS):
+        assert "do not differ" in launched(platform, "compare", job)
+
+
+def pair(store: ControlStore) -> tuple[ReleaseId, ...]:
+    found = aliases.resolve(store, [STATS, WORDS])
+    return found[STATS].release, found[WORDS].release
+
+
+@contextmanager
+def watched(platform: Platform) -> Generator[list[tuple[ReleaseId, ...]]]:
+    """Every pair that a client got while the block ran, each once after the other."""
+    seen: list[tuple[ReleaseId, ...]] = []
+    over = threading.Event()
+
+    def poll() -> None:
+        with closing(ControlStore.open(platform.settings)) as store:
+            while not over.is_set():
+                if (now := pair(store)) not in seen[-1:]:
+                    seen.append(now)
+
+    client = threading.Thread(target=poll)
+    client.start()
+    try:
+        until(lambda: seen, "the client gets an answer")
+        yield seen
+    finally:
+        over.set()
+        client.join()
+
+
+def test_of_two_commands_at_once_one_wins_and_the_other_says_who_did(platform: Platform) -> None:
+    compared(platform)
+    racing = {jobs: command(platform, "cutover", *jobs) for jobs in ((STATS, WORDS), (WORDS,))}
+    said = {jobs: (one.communicate(timeout=300)[0], one.returncode) for jobs, one in racing.items()}
+    ((winner, _),) = [(jobs, words) for jobs, (words, code) in said.items() if code == 0]
+    ((loser, why),) = [(jobs, words) for jobs, (words, code) in said.items() if code != 0]
+    assert "asked for cutover" in why, said
+    if STATS in loser:  # the other one moved alone
+        compared(platform)
+        assert command(platform, "cutover", STATS).wait(300) == 0
+    assert pair(platform.store) == NEW
+    (first, *_) = reversed(cutovers.of_table(platform.store, WORDS))
+    assert first.phase == "swapped"
+    assert set(first.tables) == set(winner)
+    platform.works(*NEW)
+
+
+def test_two_tables_go_back_in_one_step_from_the_page(platform: Platform) -> None:
+    platform.works(*OLD)
+    with watched(platform) as pairs:
+        said = launched(platform, "roll_back", STATS, also=[WORDS], reason="together")
+    assert all(f"{release} is live" in said for release in OLD), said
+    assert pairs == [NEW, OLD]
+    assert len({alias.since for alias in aliases.resolve(platform.store, [STATS, WORDS]).values()}) == 1
+    platform.works(*OLD)
+
+
+def test_and_forward_again(platform: Platform) -> None:
+    platform.works(*NEW)
+    with watched(platform) as pairs:
+        ran = command(platform, "cutover", *(str(release) for release in NEW))
+        said, _ = ran.communicate(timeout=300)
+    assert ran.returncode == 0, said
+    assert pairs == [OLD, NEW]
