@@ -5,13 +5,15 @@ The tests share one platform and follow each other: what one leaves behind is wh
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from collections.abc import Iterator
 
 import pytest
 from pyspark.sql import SparkSession
 
-from platform_core.control import aliases, releases, wanted
+from platform_core.control import aliases, leases, releases, wanted
 from platform_core.names import ReleaseId
 from platform_core.release.candidate import Asked, release_candidate
 from platform_core.services import kafka, ports, postgres
@@ -107,6 +109,21 @@ def test_streams_outlive_a_frozen_broker(
     assert differences(oracle) == nothing(streams)
 
 
+def test_a_supervisor_that_slept_through_its_lease_wakes_up_and_leaves_the_drivers_to_its_successor(
+    platform: Platform, streams: list[ReleaseId], oracle: dict[ReleaseId, Oracle]
+) -> None:
+    sleeper, drivers = platform.service("supervisor"), _drivers(platform, streams)
+    os.kill(sleeper.child.pid, signal.SIGSTOP)
+    successor = platform.supervise()
+    until(lambda: _leader(platform) == successor.child.pid, "another one leads", about=successor.log)
+    os.kill(sleeper.child.pid, signal.SIGCONT)
+    until(lambda: '"error":"Superseded"' in sleeper.log.read_text(), "the sleeper learns of it", about=sleeper.log)
+    assert _drivers(platform, streams) == drivers
+    platform.works(*streams)
+    assert _drivers(platform, streams) == drivers
+    assert differences(oracle) == nothing(streams)
+
+
 def test_all_resumes_after_everything_was_killed_at_once(
     platform: Platform, streams: list[ReleaseId], oracle: dict[ReleaseId, Oracle]
 ) -> None:
@@ -141,6 +158,17 @@ def test_after_all_that_topics_and_rejects_hold_every_result_once(
 def _complaints(platform: Platform, release: ReleaseId) -> int:
     said = (platform.settings.logs / f"driver-{release.group}.log").read_text(errors="replace")
     return said.count('"ends of topics unknown"') + said.count('"driver ended"')
+
+
+def _leader(platform: Platform) -> int | None:
+    lease = leases.current(platform.store, leases.SUPERVISOR)
+    return lease.owner.pid if lease is not None and lease.alive else None
+
+
+def _drivers(platform: Platform, streams: list[ReleaseId]) -> list[tuple[int, int]]:
+    """The process and the epoch that hold each release."""
+    held = [leases.current(platform.store, leases.driver_lease(release)) for release in streams]
+    return [(one.owner.pid, one.epoch) for one in held if one is not None and one.alive]
 
 
 def _states(platform: Platform) -> object:
