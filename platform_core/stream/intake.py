@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 RAW_KEPT = (
     65_536  # of a rejected record's value; the rest is fetched by coordinates, so that no metric grows without bound
 )
-RECENT_MS = 3_600_000
+RECENT_MS = 60_000  # beyond the watermark's delay
 AHEAD = "ahead_ms"  # of the batch's plan
 USED_MS, REJECT, RECENT = "_used_ms", "_reject", "_recent_ms"
 _CORRUPT = "_unreadable"
@@ -86,12 +86,13 @@ def observed(records: DataFrame, name: str, delay: timedelta | None = None) -> D
 
 def _behind(delay: timedelta | None) -> list[Expression]:
     """The event times that may be behind a live stream's watermark: those as far behind the batch's planned time as
-    the watermark is. Older ones than RECENT_MS are only counted: a stream that catches up has nothing else."""
+    the watermark is, or a little further. Still older ones are only counted: a stream that catches up has nothing else,
+    and hundreds of thousands of them in lists would fill the driver's memory."""
     from pyspark.sql import functions as F
 
     if delay is None:
         return []
-    ancient = F.col(USED_MS).isNotNull() & (F.col(AHEAD) < -RECENT_MS)
+    ancient = F.col(USED_MS).isNotNull() & (F.col(AHEAD) < -listed_ms(delay))
     return [F.collect_list(RECENT).alias("behind_ms"), F.count(F.when(ancient, 1)).alias("ancient")]
 
 
@@ -99,7 +100,12 @@ def _recent(delay: timedelta) -> Expression:
     from pyspark.sql import functions as F
 
     ahead = F.col(AHEAD)
-    return F.when((ahead <= -(delay // _MILLISECOND)) & (ahead >= -RECENT_MS), F.col(USED_MS))
+    return F.when((ahead <= -(delay // _MILLISECOND)) & (ahead >= -listed_ms(delay)), F.col(USED_MS))
+
+
+def listed_ms(delay: timedelta) -> int:
+    """How far behind the batch's planned time event times are listed."""
+    return delay // _MILLISECOND + RECENT_MS
 
 
 def admitted(records: DataFrame, part: Stream) -> DataFrame:

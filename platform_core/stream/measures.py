@@ -61,7 +61,11 @@ class Measures:
         rows = rows_dropped()
         if not rows.rows:
             return 0
-        listed = clock.planned_at_ms - RECENT_MS < clock.watermark_ms <= clock.planned_at_ms - clock.delay_ms
+        listed = (
+            clock.planned_at_ms - clock.delay_ms - RECENT_MS
+            < clock.watermark_ms
+            <= clock.planned_at_ms - clock.delay_ms
+        )
         if not listed:
             return recount() if rows.partial else rows.rows
         last = clock.watermark_ms - (1 if rows.partial else 0)

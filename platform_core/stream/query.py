@@ -30,6 +30,7 @@ class ReleaseQuery:
         self._job, self._rows, self._checkpoint, self._process = job, rows, checkpoint, process
         self._query: StreamingQuery | None = None
         self._started = threading.Event()
+        self._error: Exception | None = None
         self.failure: BaseException | None = None
 
     @property
@@ -42,7 +43,7 @@ class ReleaseQuery:
 
     @property
     def active(self) -> bool:
-        return self.query.isActive
+        return self._query is not None and self._query.isActive
 
     def start(self, **trigger: Any) -> None:
         # fixed by the first batch; a checkpoint keeps the store that it was begun with
@@ -56,7 +57,7 @@ class ReleaseQuery:
 
     def until(self, condition: Callable[[], bool]) -> None:
         """Returns when the condition holds, or the query has ended."""
-        while self.query.isActive and not condition():
+        while self.active and not condition():
             time.sleep(0.02)
 
     def watch(self, stopping: Callable[[], bool], patience: float = 120.0) -> None:
@@ -66,14 +67,26 @@ class ReleaseQuery:
         batch at hand end: between batches the query is stopped, within one the gate refuses the next.
         """
         asked: float | None = None
-        while self.query.isActive:
-            if asked is None and stopping():
-                asked = time.monotonic()
-            idle = asked is not None and not self.query.status["isTriggerActive"]
-            if idle or (asked is not None and time.monotonic() - asked > patience):
-                self.query.stop()
-            time.sleep(0.05)
+        try:
+            while self.active:
+                if asked is None and stopping():
+                    asked = time.monotonic()
+                idle = asked is not None and not self.query.status["isTriggerActive"]
+                if idle or (asked is not None and time.monotonic() - asked > patience):
+                    self.query.stop()
+                time.sleep(0.05)
+            if self._query is not None:
+                self._error = self._query.exception()
+        finally:
+            self.close()
         self._raise()
+
+    def close(self) -> None:
+        """Stopped, and let go of: the JVM keeps the batches' function, and through it this and the query would be kept
+        for ever, as neither side's collector sees the other's half. 30 replayed steps filled a heap of 1 GB."""
+        query, self._query = self._query, None
+        if query is not None and query.isActive:
+            query.stop()
 
     def _guarded(self, frame: DataFrame, batch: int) -> None:
         try:
@@ -90,7 +103,7 @@ class ReleaseQuery:
                 f"{self._job.name}: a batch failed with {type(self.failure).__name__}: {first_line(self.failure)}",
                 remedy="See the driver's log; it is tried again.",
             ) from self.failure
-        error = self.query.exception()
+        error = self._error
         if error is not None and self.failure is None:
             raise BatchFailed(
                 f"{self._job.name}: Spark ended the query: {first_line(error)}",

@@ -38,6 +38,7 @@ SPARK_CONF = {
     "spark.sql.streaming.multipleWatermarkPolicy": "max",
     "spark.sql.streaming.kafka.useDeprecatedOffsetFetching": "false",
     "spark.sql.streaming.metricsEnabled": "false",
+    "spark.sql.streaming.numRecentProgressUpdates": "2",  # each keeps what its batch observed; nobody asks for more
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.cleaner.periodicGC.interval": "10min",
     "spark.speculation": "false",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -107,6 +108,7 @@ class Workshop:
             return
         query = self.start(over_gaps, once=True)
         query.watch(lambda: self._guard.ending)
+        gc.collect()  # what py4j hands out stands in circles, and the JVM keeps each step's query until they are gone
 
     def plan_first(self, target: Offsets) -> None:
         """The first batch, ending at `target`: Spark plans it, with its own settings and sources, and may not begin."""

@@ -228,8 +228,7 @@ class _Life:
 
     def end(self) -> None:
         try:
-            if self.query.query.isActive:
-                self.query.query.stop()
+            self.query.close()
         finally:
             self.held.close()
 
