@@ -15,6 +15,7 @@ from platform_core.control.position import Offsets, records_between
 from platform_core.control.store import ControlStore
 from platform_core.names import ReleaseId
 from platform_core.settings import Settings
+from platform_core.stream.courtesy import standing_back
 from platform_core.stream.fetch import KafkaStamps
 from platform_core.stream.guard import Guard
 from platform_core.stream.landed import Landed, bounded
@@ -55,7 +56,8 @@ class CatchingUp:
         """Whether the live release was reached."""
         stamps = KafkaStamps(self._settings)
         try:
-            return self._walk(Walk(self._since, stamps.of, self._moves.replay_records), while_true)
+            with standing_back():
+                return self._walk(Walk(self._since, stamps.of, self._moves.replay_records), while_true)
         finally:
             stamps.close()
 

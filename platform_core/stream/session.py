@@ -21,6 +21,10 @@ _STREAMING = "org.apache.spark.sql.execution.streaming"
 SPARK_CONF = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    **dict.fromkeys(  # kept for a page that nobody serves
+        ("spark.ui.retainedJobs", "spark.ui.retainedStages", "spark.sql.ui.retainedExecutions"), "20"
+    ),
+    "spark.ui.retainedTasks": "100",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.port.maxRetries": "200",  # several drivers start on one machine at once

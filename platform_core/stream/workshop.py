@@ -76,6 +76,10 @@ class Workshop:
         self._held.callback(duck.close)
         self._batches = self._made_batches(self.spark, duck, committed)
         self._held.callback(self._outlet.close)
+        # What is here stays: without it a look for garbage is quick and comes often. The JVM keeps whatever a batch
+        # handed to Python until then: measured, 750 MB of a heap of 1 GB instead of 190.
+        gc.collect()
+        gc.freeze()
 
     def start(self, over_gaps: bool = False, **trigger: Any) -> ReleaseQuery:
         """A query from where the checkpoint is; with the release's own pace when no trigger is named."""
