@@ -168,4 +168,4 @@ class Batches:
         if delay is None:
             return measures.late
         clock = Clock(before, self.positions.planned_at_ms(position.batch), delay // timedelta(milliseconds=1))
-        return measures.late + measures.dropped(clock, self.dropped, lambda: self.recount(position, before))
+        return measures.late + measures.dropped(clock, self.dropped, lambda last: self.recount(position, last))

@@ -49,7 +49,7 @@ class Measures:
     behind_ms: list[int] = field(default_factory=list[int])
     ancient: int = 0
 
-    def dropped(self, clock: Clock, rows_dropped: Callable[[], Dropped], recount: Callable[[], int]) -> int:
+    def dropped(self, clock: Clock, rows_dropped: Callable[[], Dropped], recount: Callable[[int], int]) -> int:
         """How many events Spark dropped as behind the watermark.
 
         Its own count is of rows in its state operators. Of an aggregation they are partial results, one a window and
@@ -66,10 +66,8 @@ class Measures:
             < clock.watermark_ms
             <= clock.planned_at_ms - clock.delay_ms
         )
-        if not listed:
-            return recount() if rows.partial else rows.rows
         last = clock.watermark_ms - (1 if rows.partial else 0)
-        behind = self.ancient + sum(event <= last for event in self.behind_ms)
+        behind = self.ancient + sum(event <= last for event in self.behind_ms) if listed else recount(last)
         return behind if rows.partial else min(behind, rows.rows)
 
 
@@ -123,13 +121,13 @@ def measured(job: StreamingJob, metrics: Mapping[str, Mapping[str, Any]]) -> Mea
     )
 
 
-def behind(records: DataFrame, job: StreamingJob, watermark_ms: int) -> int:
-    """How many events of a batch, read again, are behind a watermark."""
+def behind(records: DataFrame, job: StreamingJob, last_ms: int) -> int:
+    """How many events of a batch, read again, are not after a moment."""
     from pyspark.sql import functions as F
 
     parts = [part for part in job.streams.values() if part.late_after is not None]
     ours = [admitted(parsed(records, part), part) for part in parts]
-    return sum(events.where(F.unix_millis("event_time") < watermark_ms).count() for events in ours)
+    return sum(events.where(F.unix_millis("event_time") <= last_ms).count() for events in ours)
 
 
 def _total(parts: Any, name: str) -> int:

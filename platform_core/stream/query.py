@@ -83,10 +83,12 @@ class ReleaseQuery:
 
     def close(self) -> None:
         """Stopped, and let go of: the JVM keeps the batches' function, and through it this and the query would be kept
-        for ever, as neither side's collector sees the other's half. 30 replayed steps filled a heap of 1 GB."""
-        query, self._query = self._query, None
-        if query is not None and query.isActive:
-            query.stop()
+        for ever, as neither side's collector sees the other's half. The steps of a replay filled the heap."""
+        try:
+            if self._query is not None and self._query.isActive:
+                self._query.stop()
+        finally:
+            self._query = None
 
     def _guarded(self, frame: DataFrame, batch: int) -> None:
         try:

@@ -178,8 +178,8 @@ class Stage:
             self._crashes.enter(self._checkpoint.number(batch) if brings else None)
         batches.run(frame, batch)
 
-    def _recount(self, position: Position, before_ms: int) -> int:
-        return behind(self._topics.between(self.spark, position.start, position.offsets), self.job, before_ms)
+    def _recount(self, position: Position, last_ms: int) -> int:
+        return behind(self._topics.between(self.spark, position.start, position.offsets), self.job, last_ms)
 
     def _keep(self, outcome: Outcome) -> None:
         self._outcomes[outcome.position.batch] = outcome

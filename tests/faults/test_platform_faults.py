@@ -121,6 +121,7 @@ def test_a_supervisor_that_slept_through_its_lease_wakes_up_and_leaves_the_drive
     assert _drivers(platform, streams) == drivers
     platform.works(*streams)
     assert _drivers(platform, streams) == drivers
+    sleeper.kill()
     assert differences(oracle) == nothing(streams)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 import threading
@@ -70,7 +72,7 @@ def watched(platform: Platform) -> Generator[list[tuple[ReleaseId, ...]]]:
 
     def poll() -> None:
         with closing(ControlStore.open(platform.settings)) as store:
-            while not over.is_set():
+            while not over.wait(0.005):
                 if (now := pair(store)) not in seen[-1:]:
                     seen.append(now)
 
@@ -86,7 +88,13 @@ def watched(platform: Platform) -> Generator[list[tuple[ReleaseId, ...]]]:
 
 def test_of_two_commands_at_once_one_wins_and_the_other_says_who_did(platform: Platform) -> None:
     compared(platform)
-    racing = {jobs: command(platform, "cutover", *jobs) for jobs in ((STATS, WORDS), (WORDS,))}
+    supervisor = platform.service("supervisor").child.pid
+    os.kill(supervisor, signal.SIGSTOP)  # nothing is carried through before both have asked
+    try:
+        racing = {jobs: command(platform, "cutover", *jobs) for jobs in ((STATS, WORDS), (WORDS,))}
+        until(lambda: any(one.poll() is not None for one in racing.values()), "one of them is refused", 25)
+    finally:
+        os.kill(supervisor, signal.SIGCONT)
     said = {jobs: (one.communicate(timeout=300)[0], one.returncode) for jobs, one in racing.items()}
     ((winner, _),) = [(jobs, words) for jobs, (words, code) in said.items() if code == 0]
     ((loser, why),) = [(jobs, words) for jobs, (words, code) in said.items() if code != 0]
@@ -107,7 +115,6 @@ def test_two_tables_go_back_in_one_step_from_the_page(platform: Platform) -> Non
         said = launched(platform, "roll_back", STATS, also=[WORDS], reason="together")
     assert all(f"{release} is live" in said for release in OLD), said
     assert pairs == [NEW, OLD]
-    assert len({alias.since for alias in aliases.resolve(platform.store, [STATS, WORDS]).values()}) == 1
     platform.works(*OLD)
 
 

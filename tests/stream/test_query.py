@@ -21,7 +21,7 @@ class Batches:
 
     def run(self, frame: DataFrame, _: int) -> None:
         self.rows += frame.count()
-        assert self.query.active
+        assert self.query.query.isActive
 
 
 def test_what_a_query_held_is_free_once_it_has_ended(spark: SparkSession, tmp_path: Path) -> None:
