@@ -13,13 +13,13 @@ from platform_core.telemetry import event
 
 logger = logging.getLogger(__name__)
 _WEIGHT = Path("/proc/self/autogroup")
-_BEHIND, _LIKE_OTHERS = 10, 0
+_BEHIND, _LIKE_OTHERS = 5, 0
 _ATTEMPTS, _PAUSE_SECONDS = 200, 0.05
 
 
 @contextmanager
 def standing_back(weight: Path = _WEIGHT) -> Generator[None]:
-    """Linux weighs sessions against each other where processors are short: this one counts a ninth of another.
+    """Linux weighs sessions against each other where processors are short: this one counts a third of another.
 
     A process's own niceness could not be taken back without privileges. Where sessions are not weighed, as in a control
     group of its own, or the session is a terminal's, nothing changes: a replay's share of the time still holds it

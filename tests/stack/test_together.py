@@ -55,6 +55,8 @@ def command(platform: Platform, *words: str) -> subprocess.Popen[str]:
 
 
 def compared(platform: Platform) -> None:
+    """Each has committed a moment ago, and every gate is open."""
+    platform.works(*OLD, *NEW)
     for job in (STATS, WORDS):
         assert "do not differ" in launched(platform, "compare", job)
 

@@ -21,7 +21,7 @@ print(before, behind, told())
 
 
 @pytest.mark.skipif(not Path("/proc/self/autogroup").exists(), reason="this system does not weigh sessions")
-@pytest.mark.parametrize(("own", "weights"), [(True, "0 10 0"), (False, "0 0 0")])
+@pytest.mark.parametrize(("own", "weights"), [(True, "0 5 0"), (False, "0 0 0")])
 def test_only_a_session_of_its_own_stands_back_and_only_meanwhile(own: bool, weights: str) -> None:
     holder = [sys.executable, "-c", f"import subprocess, sys; subprocess.run([sys.executable, '-c', {PROGRAM!r}])"]
     argv = [sys.executable, "-c", PROGRAM] if own else holder
