@@ -25,13 +25,13 @@ from tests.benchmarks import preload
 from tests.benchmarks.asked import Asked
 from tests.benchmarks.catching_up import started, watched
 from tests.benchmarks.figures import Figure, attempted
+from tests.benchmarks.live import awaited
 from tests.benchmarks.platform import Platform, platform
 
 OF, JOB = "beside a candidate", "stock_stats"
 LIVE, CANDIDATE = ReleaseId(JOB, 1), ReleaseId(JOB, 2)
 SHARE = 0.3
 AT_MOST = 1.1
-PATIENCE = 600.0
 NOTES = (
     "Beside a candidate: stock_stats works off a history, which is its capacity, and then gets 30 % of that for as "
     "long as it lasts: alone; while a candidate replays the same history; while the candidate follows. Two drivers, "
@@ -72,9 +72,9 @@ def _slowed(ours: Platform, asked: Asked, rate: float, span: int) -> Iterator[Fi
         yield from _told("alone", alone, alone)
         release_candidate(JOB, ours.settings, ours.store, "benchmark", AskedRelease(again=True))
         asked.say("its candidate replays")
-        _await(lambda: positions.latest(ours.store, CANDIDATE) is not None, "the candidate's first step")
+        awaited(lambda: positions.latest(ours.store, CANDIDATE) is not None, "the candidate's first step")
         yield from _told("beside a replay", _batches(ours, 2 * span, lambda: _state(ours) == "replaying"), alone)
-    _await(lambda: _state(ours) == "following", "the candidate follows")
+    awaited(lambda: _state(ours) == "following", "the candidate follows")
     with _flood(ours, rate):
         asked.say("its candidate follows")
         _warm_up(span)
@@ -131,8 +131,3 @@ def _now(ours: Platform) -> datetime:
     with ours.store.transaction() as cursor:
         cursor.execute("select clock_timestamp() as now")
         return (cursor.fetchone() or {})["now"]
-
-
-def _await(condition: Callable[[], bool], what: str) -> None:
-    if not process.until(condition, PATIENCE):
-        raise RuntimeError(f"Not within {PATIENCE:.0f} s: {what}.")

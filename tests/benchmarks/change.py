@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
@@ -30,7 +30,7 @@ from platform_core.services import process
 from tests.benchmarks.asked import Asked
 from tests.benchmarks.catching_up import started
 from tests.benchmarks.figures import Figure, attempted
-from tests.benchmarks.live import START_SECONDS, send_history, sender
+from tests.benchmarks.live import PATIENCE, START_SECONDS, awaited, send_history, sender
 from tests.benchmarks.platform import Platform, platform
 from tests.benchmarks.readers import A_VIEW, CLIENTS, DELTA_READERS, STATS, VIEWS, Watchers
 
@@ -38,7 +38,6 @@ JOBS = ("stock_stats", "clickstream")
 TABLES = {"stock_stats": STATS, "clickstream": VIEWS}
 RATES = {"stock_stats": 300.0, "clickstream": 150.0}
 OF = "change under load"
-PATIENCE = 600.0
 NOTES = (
     "Change: stock_stats and clickstream, both tables at once, forward after a comparison and back without one, while "
     f"{CLIENTS:,} asyncio clients resolve both tables, {DELTA_READERS} readers read them whole, and two read_committed "
@@ -68,17 +67,17 @@ def _measured(asked: Asked) -> list[Figure]:
         for job in JOBS:
             send_history(ours, job, RATES[job], past)
             senders.enter_context(sender(ours, job, RATES[job]))
-        _await(lambda: all(_batch(ours, ReleaseId(job, 1)) > 10 for job in JOBS), "both live", START_SECONDS)
+        awaited(lambda: all(_batch(ours, ReleaseId(job, 1)) > 10 for job in JOBS), "both live", START_SECONDS)
         for job in JOBS:
             release_candidate(job, ours.settings, ours.store, "benchmark", AskedRelease(again=True))
         asked.say("their candidates replay")
-        _await(lambda: all(_follows(ours, job) for job in JOBS), "their candidates follow")
+        awaited(lambda: all(_follows(ours, job) for job in JOBS), "their candidates follow")
         figures = list(_of_moves([_moved(ours, asked, number) for number in range(4)], ""))
         topics = {STATS: STOCKSTATS_OUTPUT.name, VIEWS: USER_ACTIVITY.name}
         with Watchers(ours.settings, topics) as watchers:
             moved = [_moved(ours, asked, number) for number in range(times)]
             senders.close()
-            _await(lambda: all(_read_all(ours, job) for job in JOBS), "the live releases read all")
+            awaited(lambda: all(_read_all(ours, job) for job in JOBS), "the live releases read all")
             differing = sum(_differing(ours, watchers, job) for job in JOBS)
         figures += _of_moves(moved, ", with all readers")
         return [*figures, *_of_readers(watchers, differing)]
@@ -87,12 +86,12 @@ def _measured(asked: Asked) -> list[Figure]:
 def _moved(ours: Platform, asked: Asked, number: int) -> tuple[Cutover, float]:
     """There on even numbers, back on odd ones; with the seconds that the slower table stood still."""
     made = cutting_over.rollback(ours.store, JOBS, "benchmark") if number % 2 else _asked(ours)
-    _await(lambda: not cutovers.get(ours.store, made.id).open, f"{made.kind} {made.id} ends")
+    awaited(lambda: not cutovers.get(ours.store, made.id).open, f"{made.kind} {made.id} ends")
     done = cutovers.get(ours.store, made.id)
     if done.phase != "swapped":
         raise RuntimeError(f"{done.kind} {done.id} was given up: {done.why}")
     befores = {move.new: _batch(ours, move.new) for move in done.moves}
-    _await(lambda: all(_batch(ours, release) > was + 3 for release, was in befores.items()), "they go on")
+    awaited(lambda: all(_batch(ours, release) > was + 3 for release, was in befores.items()), "they go on")
     still = max(_stood_still(ours, move) for move in done.moves)
     asked.say(f"{done.kind} {number + 1}: {_between(done.requested_at, done.flipped_at):.1f} s to the flip")
     return done, still
@@ -200,8 +199,3 @@ def _between(earlier: datetime | None, later: datetime | None) -> float:
     assert earlier is not None
     assert later is not None
     return (later - earlier).total_seconds()
-
-
-def _await(condition: Callable[[], bool], what: str, seconds: float = PATIENCE) -> None:
-    if not process.until(condition, seconds):
-        raise RuntimeError(f"Not within {seconds:.0f} s: {what}.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ from tests.benchmarks.catching_up import started
 from tests.benchmarks.platform import Platform
 
 GENERATOR = {"stock_stats": "stocks", "word_count": "lines", "clickstream": "clicks"}
-START_SECONDS = 120.0
+START_SECONDS, PATIENCE = 120.0, 600.0
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,7 @@ def await_first_batch(ours: Platform, lives: Sequence[Live]) -> None:
         known = progress.latest(ours.store)
         return all(live.release in known and known[live.release].totals.records_in for live in lives)
 
-    if not process.until(begun, START_SECONDS):
-        raise RuntimeError(f"No records in a commit after {START_SECONDS:.0f} s.")
+    awaited(begun, "records in a commit of each", START_SECONDS)
 
 
 def send_history(ours: Platform, name: str, rate: float, seconds: float) -> None:
@@ -70,3 +69,9 @@ def sender(ours: Platform, name: str, rate: float) -> Generator[subprocess.Popen
     env = {**ours.settings.child_environment(), "PYTHONPATH": str(ours.settings.root)}
     with started(argv, env, ours.settings.logs / f"sender-{name}.log", ours.settings.home) as child:
         yield child
+
+
+def awaited(condition: Callable[[], bool], what: str, seconds: float = PATIENCE) -> None:
+    """Returns when the condition holds; a failure that says what did not come."""
+    if not process.until(condition, seconds):
+        raise RuntimeError(f"Not within {seconds:.0f} s: {what}.")

@@ -33,7 +33,6 @@ def test_the_workspace_file_loads_as_dagster_reads_it(tmp_path: Path) -> None:
     env = {**os.environ, "DAGSTER_HOME": str(tmp_path), "DAGSTER_DISABLE_TELEMETRY": "1"}
     ran = subprocess.run([sys.executable, *words], cwd=ROOT, env=env, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert "weir" in ran.stdout + ran.stderr
 
 
 def test_the_asset_graph_is_the_one_that_was_reviewed(definitions: dg.Definitions) -> None:
