@@ -29,7 +29,7 @@ class Java:
 
 
 def find(environment: Mapping[str, str] | None = None) -> Java:
-    """The first that Spark 4.2 and Kafka 4.3 both run on."""
+    """The first that Spark 4.2 and Kafka 4.2 both run on."""
     seen: list[str] = []
     for command in java_places(environment):
         major = version(command)

@@ -257,6 +257,11 @@ def _committed(consumer: Consumer, asked: list[TopicPartition]) -> list[TopicPar
                     raise KafkaException(part.error)
             return answers
         except KafkaException as error:
+            if error.args[0].code() == KafkaError._TIMED_OUT:
+                raise ServiceUnavailable(
+                    "Kafka does not tell the group's offsets: out of reach, or held back by a transaction left open.",
+                    remedy='If the broker answers otherwise: infra/runbooks/driver-stopped.md, "offsets held back".',
+                ) from error
             if error.args[0].code() not in _LOOKING or time.monotonic() > deadline:
                 raise
             time.sleep(0.1)
