@@ -57,11 +57,6 @@ def compute(spark: SparkSession, settings: Settings, table: DailyTable, first: d
     return Computed(first, last, start, end, _rows(spark, settings, table, first, last), rejected)
 
 
-def records_of_days(raw: DataFrame, table: DailyTable, first: date, last: date) -> DataFrame:
-    """What the transform sees: good records of those days, with their day in the table's zone."""
-    return of_days(parsed(raw, table.input), table, first, last)
-
-
 def of_days(read: DataFrame, table: DailyTable, first: date, last: date) -> DataFrame:
     from pyspark.sql import functions as F
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 from platform_core.declare import Format, Lookup, Raw, Stream, StreamingJob, Topic
 from platform_core.declare.schemas import Column
@@ -38,6 +39,18 @@ def parsed(raw: DataFrame, part: Stream | Lookup) -> DataFrame:
     read = read.select("*", _ahead_of_plan().alias(AHEAD))
     late = _late(part) if isinstance(part, Stream) else F.lit(False)
     return read.select("*", _refused(part).alias("reason")).select("*", (F.col("reason").isNull() & late).alias("late"))
+
+
+def parsed_at_rest(records: DataFrame, part: Stream | Lookup) -> DataFrame:
+    """The same for records that are read as a batch, where nothing observes them between parsing and what asks of it.
+
+    Spark moves a filter on `reason` below the parsing, with all that `reason` is made of: every value is parsed some
+    ten times then (measured: 11 to 25 microseconds a trade instead of 2.4). It moves none past an observation.
+    """
+    from pyspark.sql import functions as F
+
+    # a name stands for one plan: two of the same in a query are an error
+    return parsed(records, part).observe(f"at_rest_{uuid4().hex}", F.count(F.lit(1)).alias("records"))
 
 
 def _as_it_is(records: DataFrame) -> DataFrame:

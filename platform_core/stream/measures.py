@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from platform_core.declare import StreamingJob
-from platform_core.stream.intake import RECENT_MS, admitted, parsed
+from platform_core.stream.intake import RECENT_MS, admitted, parsed_at_rest
 from platform_core.stream.plan import INPUT
 from platform_core.stream.rejects import Reject
 
@@ -126,7 +126,7 @@ def behind(records: DataFrame, job: StreamingJob, last_ms: int) -> int:
     from pyspark.sql import functions as F
 
     parts = [part for part in job.streams.values() if part.late_after is not None]
-    ours = [admitted(parsed(records, part), part) for part in parts]
+    ours = [admitted(parsed_at_rest(records, part), part) for part in parts]
     return sum(events.where(F.unix_millis("event_time") <= last_ms).count() for events in ours)
 
 

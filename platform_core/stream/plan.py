@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from platform_core.declare import Buckets, Days, Hours, Lookup, StreamingJob, Table
 from platform_core.names import PART
-from platform_core.stream.intake import admitted, clocked, job_delay, observed, parsed
+from platform_core.stream.intake import admitted, clocked, job_delay, observed, parsed, parsed_at_rest
 from platform_core.stream.source import Source
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def keeps_time(rows: Any) -> bool:
 
 def computed(job: StreamingJob, events: DataFrame) -> DataFrame:
     """The same transform over records at rest: the oracle for the stream, without lookups."""
-    inputs = {name: admitted(parsed(events, part), part) for name, part in job.streams.items()}
+    inputs = {name: admitted(parsed_at_rest(events, part), part) for name, part in job.streams.items()}
     return laid_out(job.transform(**inputs), job)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from platform_core.declare import Lookup, StreamingJob
-from platform_core.stream.intake import parsed
+from platform_core.stream.intake import parsed_at_rest
 from platform_core.stream.plan import computed
 from platform_core.testing.result import Refused, Result, Row, in_order, refused
 
@@ -30,7 +30,7 @@ def performed_at_rest(job: StreamingJob, records: DataFrame) -> Result:
 def _versions(records: DataFrame, lookup: Lookup) -> dict[str, list[tuple[Any, int, Row | None]]]:
     """Each key's versions in the order of time: when, which offset, and the values; None for a deletion."""
     found: dict[str, list[tuple[Any, int, Row | None]]] = {}
-    kept = parsed(records, lookup).where("reason IS NULL").select("key", "event_time", "offset", "value", "v")
+    kept = parsed_at_rest(records, lookup).where("reason IS NULL").select("key", "event_time", "offset", "value", "v")
     for row in _collected(kept):
         values = None if row["value"] is None else {name: row["v"][name] for name in lookup.takes}
         found.setdefault(bytes(row["key"]).decode(), []).append((row["event_time"], row["offset"], values))
@@ -60,7 +60,7 @@ def _set_aside(job: StreamingJob, records: DataFrame) -> tuple[list[Refused], in
     rejects: list[Refused] = []
     late = 0
     for part in job.inputs.values():
-        taken = parsed(records, part)
+        taken = parsed_at_rest(records, part)
         rejects += refused(_collected(taken.where("reason IS NOT NULL").select(*Refused._fields)))
         late += taken.where("late").count() if part in job.streams.values() and part.topic.event_time else 0
     return sorted(set(rejects), key=lambda reject: reject[:3]), late

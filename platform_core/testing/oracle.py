@@ -20,7 +20,7 @@ from platform_core.declare import Lookup, Stream, StreamingJob
 from platform_core.declare.durations import duration
 from platform_core.names import PART, ReleaseId
 from platform_core.settings import Settings
-from platform_core.stream.intake import admitted, parsed
+from platform_core.stream.intake import admitted, parsed_at_rest
 from platform_core.stream.plan import laid_out
 from platform_core.stream.publish import encoded
 from platform_core.testing.commits import Commits
@@ -130,7 +130,9 @@ class Oracle:
             yield self._transformed(records, kept & counts).where(ends.isin(some))
 
     def _transformed(self, records: DataFrame, kept: Expression) -> DataFrame:
-        inputs = {name: admitted(parsed(records, part).where(kept), part) for name, part in self._job.streams.items()}
+        inputs = {
+            name: admitted(parsed_at_rest(records, part).where(kept), part) for name, part in self._job.streams.items()
+        }
         return laid_out(self._job.transform(**inputs), self._job).drop(PART)
 
     def _candidates(self, row: dict[str, Any], lookups: Mapping[str, Versions], commits: Commits) -> Candidates:
@@ -183,7 +185,7 @@ class Versions:
     def __init__(self, records: DataFrame, part: Lookup) -> None:
         self._part = part
         self._of: dict[str, list[tuple[int, int, int, dict[str, Any] | None]]] = defaultdict(list)
-        for row in parsed(records, part).where("reason is null").toArrow().to_pylist():
+        for row in parsed_at_rest(records, part).where("reason is null").toArrow().to_pylist():
             values = None if row["value"] is None else {name: row["v"][name] for name in part.takes}
             at = milliseconds(row["event_time"])
             self._of[row["key"].decode()].append((at, row["offset"], row["batch"], values))
@@ -234,7 +236,7 @@ def committed_records(settings: Settings, topic: str) -> list[tuple[bytes | None
 
 
 def _refused(records: DataFrame, part: Stream | Lookup) -> set[Row]:
-    rows = parsed(records, part).where("reason is not null").select(*_REJECT).collect()
+    rows = parsed_at_rest(records, part).where("reason is not null").select(*_REJECT).collect()
     return {tuple(_bytes(value) for value in row) for row in rows}
 
 

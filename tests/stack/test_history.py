@@ -60,7 +60,8 @@ def _truncate(broker: Broker, platform: Platform, read: Mapping[int, int] = Mapp
 
 def _batches(platform: Platform, release: ReleaseId) -> list[dict[int, int]]:
     """Where each of its batches ended."""
-    commits = DeltaTable(platform.settings.table_uri(release)).history()
+    table = platform.settings.table_uri(release)
+    commits = DeltaTable(table).history() if DeltaTable.is_deltatable(table) else []
     told = [json.loads(one["userMetadata"]) for one in reversed(commits) if "userMetadata" in one]
     return [{int(p): o for p, o in one["offsets"][TOPIC].items()} for one in told]
 
@@ -74,7 +75,9 @@ def test_a_raw_table_has_every_record_once_also_the_malformed(platform: Platform
     assert {(one.offset(), one.key(), one.value()) for one in broker.consume(TOPIC, 500)} <= landed
 
 
-def test_a_replay_begins_in_the_table_and_goes_on_at_the_broker(platform: Platform, broker: Broker) -> None:
+def test_a_replay_begins_in_the_table_survives_a_kill_there_and_goes_on_at_the_broker(
+    platform: Platform, broker: Broker
+) -> None:
     halves = _truncate(broker, platform)
     job = platform.settings.root / "streaming_jobs" / JOB / "job.py"
     job.write_text(job.read_text().replace('F.min("price")', 'F.min(F.col("price"))'))
@@ -83,11 +86,16 @@ def test_a_replay_begins_in_the_table_and_goes_on_at_the_broker(platform: Platfo
         f"topic {TOPIC!r}: the oldest {sum(halves.values()):,} records come from the raw table of {RAW}" in found.notes
     )
     release_candidate(JOB, platform.settings, platform.store, "a test", Asked(again=True))
+    until(lambda: bool(_batches(platform, V2)), "a batch of the replay")
+    platform.kill_driver(V2)
+    killed = _batches(platform, V2)[-1]
+    assert all(killed[partition] < half for partition, half in halves.items()), "it no longer read the table"
     until(lambda: releases.get(platform.store, V2).state == "following", "the replay reaches the live release")
     ends = _batches(platform, V2)
     assert all(ends[0][partition] < half for partition, half in halves.items())
     log = (platform.settings.logs / f"driver-{V2.group}.log").read_text()
-    assert log.index("history comes from raw tables") < log.index("history comes from the broker")
+    assert log.count("history comes from raw tables") == 2, "before and after the kill"
+    assert log.rindex("history comes from raw tables") < log.index("history comes from the broker")
 
 
 def test_a_follower_that_slept_through_retention_reads_the_table_too(platform: Platform, broker: Broker) -> None:
@@ -105,7 +113,7 @@ def test_a_follower_that_slept_through_retention_reads_the_table_too(platform: P
     until(lambda: _at_end(platform, V2), "the follower has read all")
     assert releases.get(platform.store, V2).state == "following"
     log = (platform.settings.logs / f"driver-{V2.group}.log").read_text()
-    assert log.count("history comes from raw tables") == 2
+    assert log.count("history comes from raw tables") == 3
 
 
 def _held(platform: Platform) -> bool:

@@ -10,7 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from platform_core.declare import Format, Lookup, RowRule, Stream, Topic
-from platform_core.stream.intake import admitted, job_delay, parsed, qualified, watermark_delay
+from platform_core.stream.intake import admitted, job_delay, parsed, parsed_at_rest, qualified, watermark_delay
+from platform_core.stream.plan import computed
 from platform_core.testing import at, record
 from platform_core.testing.script import Record
 from platform_core.testing.topics import Topics
@@ -72,6 +73,24 @@ def test_a_field_as_event_time_makes_records_late_and_early_by_their_own_timesta
     found = taken(spark, tmp_path, part, *made, record(BORN, value={"name": "Ann"}))
     early = "event time more than 1 hour ahead"
     assert found == [(None, False), (None, True), (None, False), (early, False), ("no event time", False)]
+
+
+def test_a_record_at_rest_is_parsed_once_whatever_is_asked_of_it(spark: SparkSession, tmp_path: Any) -> None:
+    topics = Topics(jobs.totals, tmp_path)
+    topics.append([jobs.bought("ann", 3, second=4)])
+    # not the script's own: rows that stand in a plan are worked out in it
+    topics.between(spark, {}, topics.end(0)).write.parquet(str(tmp_path / "at_rest"))
+    records = spark.read.parquet(str(tmp_path / "at_rest"))
+
+    def parses(frame: Any) -> int:
+        return str(frame._jdf.queryExecution().optimizedPlan()).count("from_json")
+
+    for asked in ("reason is null", "reason is not null", "reason is null and v.amount > 1"):
+        assert parses(parsed(records, jobs.BOUGHT).where(asked)) > 1, "no barrier is needed any more"
+        assert parses(parsed_at_rest(records, jobs.BOUGHT).where(asked)) == 1
+    taken = admitted(parsed_at_rest(records, jobs.BOUGHT), jobs.BOUGHT)
+    assert parses(taken.unionByName(taken)) == 2
+    assert parses(computed(jobs.totals, records)) == 1
 
 
 def test_text_and_bytes_are_taken_whole(spark: SparkSession, tmp_path: Any) -> None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from platform_core.control.position import Offsets, as_numbers, as_text
 from platform_core.declare import Lookup, StreamingJob
 from platform_core.release.compare.recomputed import Asked, Texts, collected, match_columns, of_keys, transformed, ways
-from platform_core.stream.intake import parsed
+from platform_core.stream.intake import parsed_at_rest
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -120,7 +120,7 @@ def _missed(job: StreamingJob, part: Lookup, records: DataFrame) -> DataFrame:
     from pyspark.sql import functions as F
 
     wait = int(part.waits.total_seconds() * 1000)
-    read = parsed(records, part).where("reason is null")
+    read = parsed_at_rest(records, part).where("reason is null")
     versions = read.select(
         F.col("key").cast("string").alias("_of"),
         F.unix_millis("event_time").alias("_since"),

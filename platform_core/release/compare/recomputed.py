@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from platform_core.declare import Stream, StreamingJob
 from platform_core.names import PART
-from platform_core.stream.intake import admitted, parsed
+from platform_core.stream.intake import admitted, parsed_at_rest
 from platform_core.stream.plan import laid_out
 
 if TYPE_CHECKING:
@@ -149,8 +149,10 @@ def _spans(
 
     A record that is behind the watermark still counts in windows that close after it.
     """
-    own = [parsed(records, part).where(behind).select(late.alias("at")).distinct() for part in job.streams.values()]
-    levels = sorted({row[0] for found in own for row in found.collect()})
+    own = [
+        parsed_at_rest(records, part).where(behind).select(late.alias("at")).distinct() for part in job.streams.values()
+    ]
+    levels = sorted({row[0] for found in own for row in found.select(late.alias("at")).distinct().collect()})
     spans: set[tuple[int, int]] = set()
     for (closing,) in closings.collect():
         place = bisect_left(levels, closing)
@@ -175,7 +177,7 @@ def transformed(job: StreamingJob, records: DataFrame, counts: Expression) -> Da
 
 
 def _taken(part: Stream, records: DataFrame, counts: Expression) -> DataFrame:
-    own = parsed(records, part)
+    own = parsed_at_rest(records, part)
     return admitted(own.where(counts) if part.watermarked else own, part)
 
 
