@@ -116,7 +116,7 @@ class Demo:
 
     def left(self) -> list[str]:
         """Processes that still know of this home."""
-        return [f"{one.pid} {' '.join(one.cmdline())[:120]}" for one in psutil.process_iter() if self._ours(one)]
+        return [f"{one.pid} {one.info['cmdline']}" for one in psutil.process_iter(["cmdline"]) if self._ours(one)]
 
     def _ours(self, one: psutil.Process) -> bool:
         try:

@@ -14,6 +14,7 @@ import psutil
 from platform_core.services import ports, postgres
 from platform_core.services.service import start
 from platform_core.settings import Settings, load
+from tests.processes import signal_each
 
 
 @dataclass
@@ -34,8 +35,7 @@ class OwnPostgres:
         """To the server and all its processes."""
         if self.child is not None and self.child.poll() is None:
             server = psutil.Process(self.child.pid)
-            for process in [server, *server.children(recursive=True)]:
-                process.send_signal(number)
+            signal_each([server, *server.children(recursive=True)], number)
 
 
 @contextmanager

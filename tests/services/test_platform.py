@@ -22,6 +22,7 @@ from platform_core.services import doctor, kafka, kept, ports, postgres, state
 from platform_core.services.down import down
 from platform_core.services.up import up
 from platform_core.settings import Settings, load
+from tests.processes import signal_each
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -119,8 +120,7 @@ def test_a_killed_keeper_leaves_its_services_and_the_next_one_adopts_them(platfo
 def test_after_a_power_cut_the_platform_comes_up_with_its_data(platform: Settings) -> None:
     with postgres.connect(platform) as link:
         link.execute("create table if not exists kept_over_a_power_cut (n int)")
-    for one in (*kept.belonging(platform.home), *everything(platform)):
-        kill(one)
+    signal_each((*kept.belonging(platform.home), *everything(platform)), signal.SIGKILL)
     until(lambda: not state.read(platform.home).kept, "the keeper is gone")
     up(platform, quiet())
     with postgres.connect(platform) as link:
@@ -130,13 +130,6 @@ def test_after_a_power_cut_the_platform_comes_up_with_its_data(platform: Setting
 def everything(settings: Settings) -> list[psutil.Process]:
     """Postgres hides its environment: it is found by its session."""
     return [one for owner in owners(settings).values() for one in kept.in_session(owner.pid, settings.home)]
-
-
-def kill(one: psutil.Process) -> None:
-    try:
-        one.kill()
-    except psutil.NoSuchProcess:
-        return
 
 
 def test_two_platforms_stand_side_by_side(platform: Settings, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -31,6 +31,7 @@ from platform_core.services import ports, postgres, process
 from platform_core.services.service import Service, begin, start
 from platform_core.settings import ROOT, Settings, load
 from platform_core.stream.checkpoint import Checkpoint
+from tests.processes import signal_each
 
 PATIENCE = 600.0  # seconds for anything that a quiet machine does in a few: nobody waits longer than needed
 
@@ -68,17 +69,14 @@ class Running:
 
     def kill_all(self) -> None:
         """As a power cut: it and all that it started, at once."""
-        for one in self.members:
-            one.kill()
+        signal_each(self.members, signal.SIGKILL)
         self.child.wait(30)
 
     def freeze(self) -> None:
-        for one in self.members:
-            one.suspend()
+        signal_each(self.members, signal.SIGSTOP)
 
     def thaw(self) -> None:
-        for one in self.members:
-            one.resume()
+        signal_each(self.members, signal.SIGCONT)
 
     def ask_to_end(self) -> None:
         self.child.send_signal(signal.SIGTERM)
@@ -136,9 +134,7 @@ class Platform:
         """SIGKILL to everything at once."""
         spared = {one.pid for running in sparing for one in running.members}
         struck = [one for one in self.everything() if one.pid not in spared]
-        for one in struck:
-            with suppress(psutil.NoSuchProcess):
-                one.kill()
+        signal_each(struck, signal.SIGKILL)
         psutil.wait_procs(struck, timeout=30)
 
     def freeze(self, *jobs: str) -> list[ReleaseId]:
@@ -201,9 +197,7 @@ class Platform:
             until(lambda r=release, b=before: self.batch(r) >= b + batches, f"{release} commits batches", about=log)
 
     def end(self) -> None:
-        for one in self.everything():
-            with suppress(psutil.NoSuchProcess):
-                one.resume()
+        signal_each(self.everything(), signal.SIGCONT)
         self.power_cut()
         if "store" in vars(self):
             self.store.close()
