@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Iterator, Mapping
-from types import MappingProxyType
+from collections.abc import Iterator
 
 import pytest
-from confluent_kafka import TopicPartition
 from deltalake import DeltaTable
 
-from platform_core.broker import Broker as Kafka
 from platform_core.control import leases, releases, wanted
 from platform_core.names import ReleaseId
 from platform_core.release.candidate import Asked, release_candidate
@@ -19,6 +15,7 @@ from platform_core.release.comparing import compare_releases
 from platform_core.release.explaining import explained_by
 from platform_core.release.plan.plan import plan_of
 from tests.conftest import Broker
+from tests.stack.landing import at_end, batches, ends, truncate
 from tests.stack.running import Platform, a_home, until
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(900)]
@@ -40,37 +37,15 @@ def platform(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         running.generate("stocks", *LOAD, "--records", "20000", "--start-ms", str(int(time.time() * 1000) - 120_000))
         running.supervise()
         assert running.service("generator-stocks").exit_code() == 0
-        until(lambda: all(_at_end(running, one) for one in (V1, RAW)), "both have read all")
+        until(lambda: all(at_end(running, one, [TOPIC]) for one in (V1, RAW)), "both have read all")
         yield running
-
-
-def _at_end(platform: Platform, release: ReleaseId) -> bool:
-    position = platform.position(release)
-    return position is not None and position.offsets == Kafka(platform.settings).ends({TOPIC: range(4)})
-
-
-def _truncate(broker: Broker, platform: Platform, read: Mapping[int, int] = MappingProxyType({})) -> dict[int, int]:
-    """Retention takes the older half of what was not read."""
-    ends = Kafka(platform.settings).ends({TOPIC: range(4)})[TOPIC]
-    halves = {partition: (read.get(partition, 0) + end) // 2 for partition, end in ends.items()}
-    for one in broker.admin.delete_records([TopicPartition(TOPIC, p, half) for p, half in halves.items()]).values():
-        one.result(20)
-    return halves
-
-
-def _batches(platform: Platform, release: ReleaseId) -> list[dict[int, int]]:
-    """Where each of its batches ended."""
-    table = platform.settings.table_uri(release)
-    commits = DeltaTable(table).history() if DeltaTable.is_deltatable(table) else []
-    told = [json.loads(one["userMetadata"]) for one in reversed(commits) if "userMetadata" in one]
-    return [{int(p): o for p, o in one["offsets"][TOPIC].items()} for one in told]
 
 
 def test_a_raw_table_has_every_record_once_also_the_malformed(platform: Platform, broker: Broker) -> None:
     rows = DeltaTable(platform.settings.table_uri(RAW)).to_pyarrow_table()
-    ends = Kafka(platform.settings).ends({TOPIC: range(4)})[TOPIC]
+    read = ends(platform, [TOPIC])[TOPIC]
     there = sorted(zip(rows["partition"].to_pylist(), rows["offset"].to_pylist(), strict=True))
-    assert there == [(partition, offset) for partition, end in sorted(ends.items()) for offset in range(end)]
+    assert there == [(partition, offset) for partition, end in sorted(read.items()) for offset in range(end)]
     landed = {(row["offset"], row["key"], row["value"]) for row in rows.to_pylist() if row["partition"] == 0}
     assert {(one.offset(), one.key(), one.value()) for one in broker.consume(TOPIC, 500)} <= landed
 
@@ -78,7 +53,7 @@ def test_a_raw_table_has_every_record_once_also_the_malformed(platform: Platform
 def test_a_replay_begins_in_the_table_survives_a_kill_there_and_goes_on_at_the_broker(
     platform: Platform, broker: Broker
 ) -> None:
-    halves = _truncate(broker, platform)
+    halves = truncate(broker, platform, TOPIC)
     job = platform.settings.root / "streaming_jobs" / JOB / "job.py"
     job.write_text(job.read_text().replace('F.min("price")', 'F.min(F.col("price"))'))
     found = plan_of(JOB, platform.settings, platform.store)
@@ -86,31 +61,31 @@ def test_a_replay_begins_in_the_table_survives_a_kill_there_and_goes_on_at_the_b
         f"topic {TOPIC!r}: the oldest {sum(halves.values()):,} records come from the raw table of {RAW}" in found.notes
     )
     release_candidate(JOB, platform.settings, platform.store, "a test", Asked(again=True))
-    until(lambda: bool(_batches(platform, V2)), "a batch of the replay")
+    until(lambda: bool(batches(platform, V2)), "a batch of the replay")
     platform.kill_driver(V2)
-    killed = _batches(platform, V2)[-1]
+    killed = batches(platform, V2)[-1][TOPIC]
     assert all(killed[partition] < half for partition, half in halves.items()), "it no longer read the table"
     until(lambda: releases.get(platform.store, V2).state == "following", "the replay reaches the live release")
-    ends = _batches(platform, V2)
-    assert all(ends[0][partition] < half for partition, half in halves.items())
+    first = batches(platform, V2)[0][TOPIC]
+    assert all(first[partition] < half for partition, half in halves.items())
     log = (platform.settings.logs / f"driver-{V2.group}.log").read_text()
     assert log.count("history comes from raw tables") == 2, "before and after the kill"
     assert log.rindex("history comes from raw tables") < log.index("history comes from the broker")
 
 
 def test_a_follower_that_slept_through_retention_reads_the_table_too(platform: Platform, broker: Broker) -> None:
-    until(lambda: _at_end(platform, V2), "the follower has read all")
+    until(lambda: at_end(platform, V2, [TOPIC]), "the follower has read all")
     slept = platform.position(V2)
     assert slept is not None
     wanted.want(platform.store, V2, "stop", "a test")
     until(lambda: not _held(platform), "it sleeps")
     platform.generate("stocks", *LOAD, "--records", "8000")
     assert platform.service("generator-stocks").exit_code() == 0
-    until(lambda: all(_at_end(platform, one) for one in (V1, RAW)), "both have read all")
-    lost = _truncate(broker, platform, slept.offsets[TOPIC])
+    until(lambda: all(at_end(platform, one, [TOPIC]) for one in (V1, RAW)), "both have read all")
+    lost = truncate(broker, platform, TOPIC, slept.offsets[TOPIC])
     assert all(first > slept.offsets[TOPIC][partition] for partition, first in lost.items())
     wanted.want(platform.store, V2, "run", "a test")
-    until(lambda: _at_end(platform, V2), "the follower has read all")
+    until(lambda: at_end(platform, V2, [TOPIC]), "the follower has read all")
     assert releases.get(platform.store, V2).state == "following"
     log = (platform.settings.logs / f"driver-{V2.group}.log").read_text()
     assert log.count("history comes from raw tables") == 3
