@@ -149,9 +149,7 @@ def _spans(
 
     A record that is behind the watermark still counts in windows that close after it.
     """
-    own = [
-        parsed_at_rest(records, part).where(behind).select(late.alias("at")).distinct() for part in job.streams.values()
-    ]
+    own = [parsed_at_rest(records, part).where(behind) for part in job.streams.values()]
     levels = sorted({row[0] for found in own for row in found.select(late.alias("at")).distinct().collect()})
     spans: set[tuple[int, int]] = set()
     for (closing,) in closings.collect():
