@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,6 +26,15 @@ from platform_core.testing.plugin import kit as kit
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+@pytest.fixture(autouse=True)
+def ctrl_c_is_heard() -> Iterator[None]:
+    """Whoever catches it gives it back, or the run could not be stopped any more. Spark's own handler ends it, too."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    after = signal.getsignal(signal.SIGINT)
+    assert after is before or getattr(after, "__module__", "") == "pyspark.core.context", after
 
 
 @pytest.fixture(scope="session")

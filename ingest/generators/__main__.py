@@ -8,7 +8,9 @@ import signal
 import sys
 import threading
 import time
+from collections import abc
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
 from itertools import islice, takewhile
 from typing import NoReturn
@@ -39,13 +41,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UsageError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
-    stop = threading.Event()
-    for one in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(one, lambda *_: stop.set())
     summary = Summary()
     try:
         generator = chosen(asked)
-        generate(generator, asked, summary, stop)
+        with _stopped_by_signals() as stop:
+            generate(generator, asked, summary, stop)
     except WeirError as error:
         print(_failure(error) if asked.json else f"error: {asked.kind}: {error}", file=sys.stderr)
         return error.exit_code
@@ -53,6 +53,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if summary.total:
             print(told(asked.kind, summary, as_json=asked.json), flush=True)
     return 0
+
+
+@contextmanager
+def _stopped_by_signals() -> abc.Generator[threading.Event]:
+    """What was caught before is caught again afterwards: who calls this may have more to do."""
+    stop = threading.Event()
+    former = {one: signal.signal(one, lambda *_: stop.set()) for one in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for one, handler in former.items():
+            signal.signal(one, handler)
 
 
 def _failure(error: WeirError) -> str:
