@@ -21,7 +21,7 @@ from platform_core.services import postgres
 from platform_core.testing.oracle import Closing, Oracle
 from tests.conftest import Broker
 from tests.stack.running import Platform, a_home, job_in, until
-from tests.stack.statistics import at_end, published, trades_of
+from tests.stack.statistics import published, read_all, trades_of
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(1800)]
 PREFIX, JOB = "cutover-faults", "stock_stats"
@@ -106,12 +106,11 @@ def test_whatever_is_killed_the_alias_is_old_or_new_and_the_same_command_finishe
 
 def test_after_all_that_table_and_topic_hold_what_a_batch_computes(platform: Platform, spark: SparkSession) -> None:
     platform.works(V1, V2)
-    platform.service("generator-stocks").ask_to_end()
+    assert platform.service("generator-stocks").end() == 0
     for release in (V1, V2):
-        at_end(platform, release, f"{PREFIX}-stocks")
+        read_all(platform, release, f"{PREFIX}-stocks")
     supervisor = platform.service("supervisor")
-    supervisor.ask_to_end()
-    assert supervisor.exit_code() == 0
+    assert supervisor.end() == 0
     for release in (V1, V2):
         job = job_in(platform.settings.archive(release) / "code", JOB)
         oracle = Oracle(spark, platform.settings, job, release, Closing("window_end", "5 seconds"))

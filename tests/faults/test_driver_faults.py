@@ -61,8 +61,7 @@ def lone(platform: Platform, release: ReleaseId) -> None:
 def test_a_driver_asked_to_end_finishes_its_batch(platform: Platform, release: ReleaseId, oracle: Oracle) -> None:
     driver = platform.drive(release)
     platform.works(release, batches=4, running=driver)
-    driver.ask_to_end()
-    assert driver.exit_code() == 0
+    assert driver.end() == 0
     assert not any(repeats(driver))
     assert platform.checkpoint(release).done == platform.batch(release)
     assert oracle.table() == []
@@ -163,8 +162,7 @@ def test_commits_that_a_driver_did_not_live_to_record_are_told_by_the_next(
     platform.serve(postgres.server(platform.settings))
     following = platform.drive(release)
     platform.works(release, running=following)
-    following.ask_to_end()
-    assert following.exit_code() == 0
+    assert following.end() == 0
     assert following.events("unrecorded commits told")
     told = [one.position.batch for one in positions.history(platform.store, release, 10_000)]
     assert told == list(range(platform.batch(release), -1, -1))

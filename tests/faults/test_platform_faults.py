@@ -149,8 +149,7 @@ def test_after_all_that_topics_and_rejects_hold_every_result_once(
     platform: Platform, streams: list[ReleaseId], oracle: dict[ReleaseId, Oracle]
 ) -> None:
     supervisor = platform.service("supervisor")
-    supervisor.ask_to_end()
-    assert supervisor.exit_code() == 0
+    assert supervisor.end() == 0
     assert differences(oracle) == nothing(streams)
     assert {str(release): one.topic() for release, one in oracle.items()} == nothing(streams)
     assert {str(release): one.rejects() for release, one in oracle.items()} == nothing(streams)

@@ -61,8 +61,7 @@ def accepted(platform: Platform, release: ReleaseId) -> str:
 
 
 def stopped(driver: Running) -> None:
-    driver.ask_to_end()
-    assert driver.exit_code() == 0
+    assert driver.end() == 0
 
 
 def test_a_gap_stops_a_release_until_somebody_accepts_it(platform: Platform, broker: Broker) -> None:
@@ -70,8 +69,7 @@ def test_a_gap_stops_a_release_until_somebody_accepts_it(platform: Platform, bro
     broker.produce(LINES, *[(None, b"one line")] * 100, at=now_ms())
     driver = platform.drive(release)
     reads(platform, release, driver, 100)
-    driver.ask_to_end()
-    assert driver.exit_code() == 0
+    assert driver.end() == 0
     broker.produce(LINES, *[(None, b"one line")] * 100, at=now_ms())
     broker.admin.delete_records([TopicPartition(LINES, 0, 150)])[TopicPartition(LINES, 0)].result(20)
 
@@ -88,8 +86,7 @@ def test_a_gap_stops_a_release_until_somebody_accepts_it(platform: Platform, bro
     assert asked.state == "run"
     going_on = platform.drive(release)
     reads(platform, release, going_on, 200)
-    going_on.ask_to_end()
-    assert going_on.exit_code() == 0
+    assert going_on.end() == 0
     assert sum(one["records"] for one in going_on.events("batch committed")) == 50
 
 
@@ -130,7 +127,7 @@ def test_under_load_nothing_is_missing_but_what_the_gap_names(
     assert "goes on without" in accepted(platform, release)
     driver = platform.drive(release)
     platform.works(release, batches=6, running=driver)
-    platform.service("generator-stocks").ask_to_end()
+    assert platform.service("generator-stocks").end() == 0
     until(lambda: (at := platform.position(release)) is not None and at.offsets == {TRADES: ends(kafka)}, "all is read")
     stopped(driver)
 

@@ -81,6 +81,11 @@ class Running:
     def ask_to_end(self) -> None:
         self.child.send_signal(signal.SIGTERM)
 
+    def end(self) -> int:
+        """As asked; a generator sends until it has ended."""
+        self.ask_to_end()
+        return self.exit_code()
+
     def exit_code(self, seconds: float = PATIENCE) -> int:
         until(lambda: not self.alive, f"{self.name} ends", seconds, self.log)
         return self.child.returncode

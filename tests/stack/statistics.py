@@ -7,20 +7,17 @@ from datetime import datetime
 
 from confluent_kafka import Consumer, TopicPartition
 
-from platform_core.broker import Broker
 from platform_core.names import ReleaseId
 from platform_core.read import open_tables
+from tests.stack.landing import at_end
 from tests.stack.running import Platform, until
 
 Trades = dict[tuple[str, float], int]  # how many there are, by ticker and start of the window
 
 
-def at_end(platform: Platform, release: ReleaseId, topic: str) -> None:
-    """Returns when the release has read all of the topic."""
-    ends = Broker(platform.settings).ends({topic: range(4)})
-    until(
-        lambda: (found := platform.position(release)) is not None and found.offsets == ends, f"{release} has read all"
-    )
+def read_all(platform: Platform, release: ReleaseId, topic: str) -> None:
+    """Returns when the release has read all of the topic, to which nobody sends any more."""
+    until(lambda: at_end(platform, release, [topic]), f"{release} has read all")
 
 
 def trades_of(platform: Platform) -> Trades:

@@ -16,7 +16,7 @@ from platform_core.release import retire
 from tests.conftest import Broker
 from tests.stack.from_dagster import WHO, launched
 from tests.stack.running import Platform, a_home, until
-from tests.stack.statistics import at_end, published, trades_of
+from tests.stack.statistics import published, read_all, trades_of
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]
 PREFIX = "change"
@@ -96,8 +96,8 @@ def test_a_rollback_brings_the_standby_back(platform: Platform) -> None:
 
 
 def test_the_topic_says_what_the_live_table_says_through_all_of_it(platform: Platform) -> None:
-    platform.service("generator-stocks").ask_to_end()
-    at_end(platform, V1, f"{PREFIX}-stocks")
+    assert platform.service("generator-stocks").end() == 0
+    read_all(platform, V1, f"{PREFIX}-stocks")
     rows = trades_of(platform)
     assert rows
     until(lambda: published(platform, f"{PREFIX}-stockstats-output") == rows, "the topic is the table", 60)
@@ -115,7 +115,7 @@ def test_a_reset_begins_anew_and_comes_to_the_same(platform: Platform) -> None:
     before = trades_of(platform)
     said = launched(platform, "reset", JOB, start="earliest", reason="to see it")
     assert said.startswith(f"{V3} is live and begins at earliest; {V1} stopped")
-    at_end(platform, V3, f"{PREFIX}-stocks")
+    read_all(platform, V3, f"{PREFIX}-stocks")
     late_apart = {window for window, count in trades_of(platform).items() if before.get(window, 0) > count}
     assert not late_apart, "fewer trades than before, though larger batches refuse less"
     assert before.keys() <= trades_of(platform).keys()

@@ -100,8 +100,7 @@ def oracle(spark: SparkSession, platform: Platform, streams: list[ReleaseId]) ->
 def stopped(platform: Platform, streams: list[ReleaseId]) -> list[ReleaseId]:
     """The streams after the supervisor was asked to end."""
     supervisor = platform.service("supervisor")
-    supervisor.ask_to_end()
-    assert supervisor.exit_code() == 0
+    assert supervisor.end() == 0
     return streams
 
 
