@@ -83,7 +83,9 @@ class Broker:
         self.admin.incremental_alter_configs([resource])[resource].result(20)
 
     def delete(self, topic: str) -> None:
+        """Returns when the broker, which learns of it from the controller, does not list it any more."""
         self.admin.delete_topics([topic])[topic].result(20)
+        assert process.until(lambda: topic not in self.admin.list_topics(timeout=10).topics, 60), topic
 
     def produce(self, topic: str, *records: tuple[bytes | None, bytes | None], partition: int = 0, at: int = 0) -> None:
         """Records as (key, value), with a timestamp in milliseconds when `at` is given."""
