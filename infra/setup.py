@@ -58,6 +58,7 @@ def steps(with_tools: bool) -> list[tuple[str, Callable[[], None]]]:
         (f"packages, as {lock.relative_to(ROOT)} says", lambda: install(lock)),
         ("Java 17 or 21", find_java),
         ("jars of Spark and Kafka", fetch_jars),
+        ("the classes that every Spark loads, in one file", share_classes),
         ("the command .venv/bin/weir", write_launcher),
     ]
 
@@ -171,6 +172,10 @@ def find_java() -> None:
 
 def fetch_jars() -> None:
     run([PYTHON, "-m", "platform_core.services.jars", LOG])
+
+
+def share_classes() -> None:
+    run([PYTHON, "-m", "platform_core.services.classes", LOG])
 
 
 def write_launcher() -> None:

@@ -130,6 +130,11 @@ class Settings(Section):
         """Installed software, not state: `spark/` and `kafka/` stand beside the interpreter that runs this."""
         return Path(sys.prefix) / "weir-jars"
 
+    @property
+    def classes(self) -> Path:
+        """Beside them: the classes that every Spark loads; made by set-up, and done without where it is not there."""
+        return Path(sys.prefix) / "weir-classes.jsa"
+
     def password(self) -> str:
         path = Path(self.postgres.password_file) if self.postgres.password_file else self.home / "postgres.password"
         if not path.is_file():

@@ -59,9 +59,10 @@ def plan(
     _refuse_unknown(job, settings)
     store = store_of(settings)
     store.migrate()
-    span = None if last is None else length(last)
-    found = plan_of(job, settings, store)
-    tried = None if span is None else _tried(found, settings, store, span, most)
+    if last is None:
+        found, tried = plan_of(job, settings, store), None
+    else:
+        found, tried = _tried(job, settings, store, length(last), most)
     _show(found, tried, as_markdown=as_markdown, as_json=as_json)
     raise typer.Exit(_code(found))
 
@@ -135,22 +136,21 @@ def _tell_made(made: Release, said: str, as_json: bool) -> None:
         print(said)
 
 
-def _tried(found: Plan, settings: Settings, store: ControlStore, last: timedelta, most: int) -> Trial | None:
-    """None where the live release runs the same code: nothing could differ."""
-    from platform_core.release.plan.changes import Kind
-    from platform_core.release.plan.plan import live_of
+def _tried(job: str, settings: Settings, store: ControlStore, last: timedelta, most: int) -> tuple[Plan, Trial | None]:
+    """The plan, made while both sides run. No trial where the live release runs the same code: nothing could differ."""
+    from platform_core.release.plan.changes import Kind, kind_of
+    from platform_core.release.plan.plan import changes_of, live_of, plan_of
     from platform_core.release.plan.tree import tree_of
-    from platform_core.release.plan.trial import tried
+    from platform_core.release.plan.trial import trying
 
-    live = live_of(store, found.job)
+    live, tree = live_of(store, job), tree_of(settings, job)
     if live is None:
-        raise UsageError(
-            f"Job {found.job!r} has no live release to compare with.", remedy=f"`weir start {found.job}` makes one."
-        )
-    if found.kind is Kind.NONE:
-        return None
+        raise UsageError(f"Job {job!r} has no live release to compare with.", remedy=f"`weir start {job}` makes one.")
+    if kind_of(changes_of(settings, live, tree)) is Kind.NONE:
+        return plan_of(job, settings, store, tree), None
     say(f"running {live.title} and the working tree over the same records ...")
-    return tried(settings, live, tree_of(settings, found.job), last, most)
+    with trying(settings, live, tree, last, most) as result:
+        return plan_of(job, settings, store, tree), result()
 
 
 def _show(found: Plan, tried: Trial | None, *, as_markdown: bool, as_json: bool) -> None:

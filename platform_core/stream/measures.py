@@ -77,9 +77,13 @@ def observed_by(query: Any) -> dict[str, dict[str, Any]]:
     The public way, a listener, tells them after the batch is committed; rejects have to be written before. The plan
     that runs now has them as soon as its action has ended.
     """
-    metrics = query._jsq.streamingQuery().lastExecution().observedMetrics()
+    return observed_in(query._jsq.streamingQuery().lastExecution())
+
+
+def observed_in(execution: Any) -> dict[str, dict[str, Any]]:
+    """The metrics of a plan that has run, by name."""
     found: dict[str, dict[str, Any]] = {}
-    entries = metrics.iterator()
+    entries = execution.observedMetrics().iterator()
     while entries.hasNext():
         entry = entries.next()
         found[entry._1()] = json.loads(entry._2().json())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -99,10 +99,17 @@ def _sized(settings: Settings) -> dict[str, str]:
     return {
         "spark.jars": ",".join(str(jar) for jar in spark_jars(settings)),
         "spark.driver.memory": settings.spark.driver_memory,
-        "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -XX:-UsePerfData",
+        "spark.driver.extraJavaOptions": " ".join(_java_options(settings)),
         "spark.sql.shuffle.partitions": str(settings.spark.shuffle_partitions),
         "spark.sql.warehouse.dir": str(settings.home / "spark-warehouse"),
     }
+
+
+def _java_options(settings: Settings) -> Iterator[str]:
+    yield from ("-XX:+UseParallelGC", "-XX:-UsePerfData")
+    if settings.classes.is_file():
+        yield f'"-XX:SharedArchiveFile={settings.classes}"'
+        yield "-Xlog:cds*=off -Xlog:cds+dynamic*=off"  # made for another Java or other jars, it is not used
 
 
 def spark_jars(settings: Settings) -> list[Path]:

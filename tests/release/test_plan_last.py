@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from platform_core.broker import Broker as Facts
 from platform_core.control.releases import Release
 from platform_core.control.store import ControlStore
-from platform_core.declare import Stream, Topic
+from platform_core.declare import RowRule, Stream, StreamingJob, Table, Topic
 from platform_core.errors import BatchFailed, UsageError
 from platform_core.release import archive
 from platform_core.release.first import first_release
@@ -22,8 +23,9 @@ from platform_core.release.plan import wording
 from platform_core.release.plan.batch import times_of
 from platform_core.release.plan.recent import length, newest_of, recent
 from platform_core.release.plan.tree import tree_of
-from platform_core.release.plan.trial import CUT, Trial, outside, tried
+from platform_core.release.plan.trial import CUT, Trial, outside, trying
 from platform_core.settings import Settings
+from platform_core.stream.plan import streamed
 from tests.conftest import Broker
 from tests.release.conftest import Tree
 
@@ -125,14 +127,36 @@ def test_the_last_hour_of_a_silent_topic_is_its_newest_one(settings: Settings, t
 
 
 @pytest.mark.stack
-def test_the_time_of_an_event_is_its_field_and_one_far_ahead_does_not_count(spark: SparkSession) -> None:
-    orders = Topic(name="orders", value="user STRING, at TIMESTAMP", event_time="at")
-    stamped = datetime(2026, 1, 2, tzinfo=UTC)
-    values = ['{"at": "2026-01-01T00:00:05Z"}', '{"at": "2026-01-01T00:00:09Z"}', '{"at": "2030-01-01T00:00:00Z"}', "{"]
-    rows = [("orders", value.encode(), stamped) for value in values]
-    events = spark.createDataFrame(rows, "topic STRING, value BINARY, timestamp TIMESTAMP")
-    found = [row["at"] for row in times_of(events, Stream(orders, lateness="1 second")).collect()]
-    assert sorted(found) == [1_767_225_605_000, 1_767_225_609_000]
+def test_the_times_are_those_of_events_that_the_transform_was_given(spark: SparkSession) -> None:
+    topic = Topic(name="orders", value="user STRING, at TIMESTAMP", key="user", event_time="at")
+    job = StreamingJob(
+        name="ordered",
+        inputs={"orders": Stream(topic, lateness="8 seconds", rules=(RowRule("user is known", "user <> 'x'"),))},
+        transform=lambda orders: orders.select("user", "at"),  # pyright: ignore[reportUnknownLambdaType, reportUnknownMemberType]
+        output=Table(name="ordered", schema="user STRING, at TIMESTAMP"),
+    )
+    stamped, plain = datetime(2026, 1, 1, 0, 0, 10, tzinfo=UTC), '{{"user": "{}", "at": "{}"}}'.format
+    values = [plain("a", f"2026-01-01T00:00:0{second}Z") for second in (5, 9)]
+    values += [plain("a", "2030-01-01T00:00:00Z"), plain("a", "2025-01-01T00:00:00Z")]  # far ahead, late
+    values += [plain("x", "2026-01-01T00:00:03Z"), "{"]
+    rows = [("orders", 0, at, b"a", value.encode(), stamped) for at, value in enumerate(values)]
+    shape = "topic STRING, partition INT, offset BIGINT, key BINARY, value BINARY, timestamp TIMESTAMP"
+    frame = streamed(job, _Given(spark.createDataFrame(rows, shape)))
+    assert frame.toArrow().num_rows == 2
+    assert times_of(job, frame) == {"oldest_ms": 1_767_225_605_000, "newest_ms": 1_767_225_609_000}
+
+
+@dataclass(frozen=True)
+class _Given:
+    """A source of these events."""
+
+    rows: DataFrame
+
+    def events(self) -> DataFrame:
+        return self.rows
+
+    def lookups(self) -> DataFrame | None:
+        return None
 
 
 @pytest.fixture
@@ -156,7 +180,8 @@ def own_python(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _tried(settings: Settings, tree: Tree, live: Release) -> Trial:
-    return tried(settings, live, tree_of(settings, tree.job), timedelta(hours=1))
+    with trying(settings, live, tree_of(settings, tree.job), timedelta(hours=1)) as result:
+        return result()
 
 
 @pytest.mark.stack

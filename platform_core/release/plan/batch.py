@@ -16,23 +16,21 @@ import duckdb
 import pyarrow as pa
 from deltalake import write_deltalake
 
-from platform_core.declare import Stream, StreamingJob
+from platform_core.declare import StreamingJob
 from platform_core.declare.discover import load_job
 from platform_core.names import PART
 from platform_core.settings import Settings, load
 from platform_core.stream.lookups import LookupTable, split
 from platform_core.stream.plan import streamed
-from platform_core.stream.session import session
+from platform_core.stream.session import session, session_conf
 from platform_core.stream.source import event_topics, lookup_topics, records_in
 from platform_core.tables.schema import arrow_schema, table_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-# A minute's life: the second compiler would take more of the machine than it gives back.
-SHORT = {
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:-UsePerfData -XX:TieredStopAtLevel=1",
-}
+_OPTIONS = "spark.driver.extraJavaOptions"
+_SHORT = "-XX:TieredStopAtLevel=1"  # a minute's life: the second compiler would take more than it gives back
 
 
 class Range:
@@ -49,33 +47,22 @@ class Range:
         names = [topic.name for topic in lookup_topics(self._job)]
         return self._read(names) if names else None
 
-    def times(self) -> dict[str, int | None]:
-        """The oldest and the newest event: what lies beyond them was not read whole."""
-        from pyspark.sql import functions as F
-
-        rows = [
-            times_of(self.events(), part).agg(F.min("at"), F.max("at")).first() for part in self._job.streams.values()
-        ]
-        oldest, newest = ([row[at] for row in rows if row and row[at] is not None] for at in (0, 1))
-        return {"oldest_ms": min(oldest, default=None), "newest_ms": max(newest, default=None)}
-
     def _read(self, names: list[str]) -> DataFrame:
         start, end = ({name: offsets[name] for name in names} for offsets in (self._start, self._end))
         return records_in(self._spark, self._settings, start, end)
 
 
-def times_of(events: DataFrame, part: Stream) -> DataFrame:
-    """Their times alone: taking records in whole would cost as much as the transform."""
-    from pyspark.sql import functions as F
+def times_of(job: StreamingJob, frame: DataFrame) -> dict[str, int | None]:
+    """The oldest and the newest event that the transform was given, once `frame` has been computed: what lies beyond
+    them was not read whole. Asked of the working tree alone, whose observations are as this file knows them."""
+    from platform_core.stream.measures import observed_in
+    from platform_core.stream.plan import INPUT
 
-    topic, named = part.topic, part.topic.event_time
-    own = events.where(F.col("topic") == topic.name)
-    if named is None:
-        return own.select(F.unix_millis("timestamp").alias("at"))
-    kind = next(column.sql for column in topic.columns if column.name == named)
-    value = F.from_json(F.col("value").cast("string"), f"`{named}` {kind}")
-    latest = F.unix_millis("timestamp") + int(part.far_future.total_seconds() * 1000)
-    return own.select(F.unix_millis(value[named]).alias("at"), latest.alias("latest")).where("at <= latest")
+    computed: Any = frame
+    metrics = observed_in(computed._jdf.queryExecution())
+    inputs = [metrics.get(INPUT + name, {}) for name in job.streams]
+    oldest, newest = ([one[at] for one in inputs if one.get(at) is not None] for at in ("oldest_ms", "newest_ms"))
+    return {"oldest_ms": min(oldest, default=None), "newest_ms": max(newest, default=None)}
 
 
 def rows_of(job: StreamingJob, frame: DataFrame, folder: Path) -> pa.Table:
@@ -113,11 +100,12 @@ def main(file: str) -> None:
     began, asked = time.monotonic(), json.loads(Path(file).read_text())
     settings, out = load(), Path(asked["out"])
     job = load_job(asked["job"], settings.root)
-    spark = session(settings, f"plan of {job.name}", **SHORT)
-    records = Range(spark, settings, job, asked)
-    rows = rows_of(job, streamed(job, records), out)
+    app = f"plan of {job.name}"
+    spark = session(settings, app, **{_OPTIONS: f"{session_conf(settings, app)[_OPTIONS]} {_SHORT}"})
+    frame = streamed(job, Range(spark, settings, job, asked))
+    rows = rows_of(job, frame, out)
     write_deltalake(str(out / "rows"), rows)
-    told = {"rows": rows.num_rows, **(records.times() if asked["times"] else {})}
+    told = {"rows": rows.num_rows, **(times_of(job, frame) if asked["times"] else {})}
     told["seconds"] = round(time.monotonic() - began, 1)
     spark.stop()
     print(json.dumps(told), flush=True)

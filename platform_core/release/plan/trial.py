@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -59,17 +59,29 @@ class _Program:
     environment: Mapping[str, str]
 
 
-def tried(settings: Settings, live: Release, tree: Tree, last: timedelta, most: int = MOST) -> Trial:
-    """1 choose the records, 2 run both, 3 compare; the folder in between is gone afterwards."""
+@contextmanager
+def trying(
+    settings: Settings, live: Release, tree: Tree, last: timedelta, most: int = MOST
+) -> Generator[Callable[[], Trial]]:
+    """1 choose the records, 2 run both while the caller does something else, 3 when asked wait for them and compare.
+
+    The folder in between is gone afterwards, and so are both processes.
+    """
     began = time.monotonic()
     declared = [live.manifest["declared"], tree.declared]
     events, lookups = ([name for one in declared for name in topics_of(one, *kind)] for kind in (EVENTS, LOOKUPS))
     chosen = recent(Broker(settings), events, lookups, last, most)
-    with tempfile.TemporaryDirectory(prefix="weir-plan-") as folder:
-        found = _run(_programs(settings, live), live.id.job, chosen, Path(folder))
-        comparison = _compared(live, tree, found[0], Path(folder))
-    personal = tuple(tree.declared["output"]["personal"])
-    return Trial(chosen, comparison, personal, round(time.monotonic() - began, 1))
+    programs = _programs(settings, live)
+    with tempfile.TemporaryDirectory(prefix="weir-plan-") as name, _begun(programs, live.id.job, chosen, name) as sides:
+
+        def result() -> Trial:
+            folder, deadline = Path(name), time.monotonic() + _SECONDS
+            told = {one.name: _told(one, child, folder, deadline) for one, child in zip(programs, sides, strict=True)}
+            comparison = _compared(live, tree, told[TREE], folder)
+            personal = tuple(tree.declared["output"]["personal"])
+            return Trial(chosen, comparison, personal, round(time.monotonic() - began, 1))
+
+        yield result
 
 
 def _programs(settings: Settings, live: Release) -> list[_Program]:
@@ -80,22 +92,15 @@ def _programs(settings: Settings, live: Release) -> list[_Program]:
     return [_Program(live.title, str(python), old), _Program(TREE, sys.executable, new)]
 
 
-def _run(programs: Sequence[_Program], job: str, chosen: Recent, folder: Path) -> list[dict[str, Any]]:
-    """What each told last, in their order."""
-    with _begun(programs, job, chosen, folder) as children:
-        deadline = time.monotonic() + _SECONDS
-        return [_told(one, child, folder, deadline) for one, child in zip(programs, children, strict=True)]
-
-
 @contextmanager
 def _begun(
-    programs: Sequence[_Program], job: str, chosen: Recent, folder: Path
+    programs: Sequence[_Program], job: str, chosen: Recent, folder: str
 ) -> Generator[list[subprocess.Popen[str]]]:
     """Both at once; none is left, whatever happens: each is a session of its own, its Java with it."""
     children: list[subprocess.Popen[str]] = []
     try:
         for one in programs:
-            children.append(_begin(one, job, chosen, _place(folder, one)))
+            children.append(_begin(one, job, chosen, _place(Path(folder), one)))
         yield children
     finally:
         for child in children:
@@ -108,7 +113,7 @@ def _begun(
 def _begin(program: _Program, job: str, chosen: Recent, place: Path) -> subprocess.Popen[str]:
     place.mkdir()
     asked: dict[str, Any] = {"job": job, "start": as_text(chosen.start), "end": as_text(chosen.end), "out": str(place)}
-    asked["times"] = program.name != TREE  # both read the same records
+    asked["times"] = program.name == TREE  # both read the same records
     (place / "asked.json").write_text(json.dumps(asked))
     command = [program.python, "-P", str(_BATCH), str(place / "asked.json")]  # -P: nothing beside the file is imported
     with (place / "log").open("w") as log:
