@@ -141,15 +141,17 @@ def _tried(job: str, settings: Settings, store: ControlStore, last: timedelta, m
     from platform_core.release.plan.changes import Kind, kind_of
     from platform_core.release.plan.plan import changes_of, live_of, plan_of
     from platform_core.release.plan.tree import tree_of
-    from platform_core.release.plan.trial import trying
+    from platform_core.release.plan.trial import sides
 
-    live, tree = live_of(store, job), tree_of(settings, job)
+    live = live_of(store, job)
     if live is None:
         raise UsageError(f"Job {job!r} has no live release to compare with.", remedy=f"`weir start {job}` makes one.")
-    if kind_of(changes_of(settings, live, tree)) is Kind.NONE:
-        return plan_of(job, settings, store, tree), None
-    say(f"running {live.title} and the working tree over the same records ...")
-    with trying(settings, live, tree, last, most) as result:
+    with sides(settings, live) as both:  # their Sparks start meanwhile
+        tree = tree_of(settings, job)
+        if kind_of(changes_of(settings, live, tree)) is Kind.NONE:
+            return plan_of(job, settings, store, tree), None
+        say(f"running {live.title} and the working tree over the same records ...")
+        result = both.run(tree, last, most)
         return plan_of(job, settings, store, tree), result()
 
 

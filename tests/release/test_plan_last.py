@@ -6,6 +6,7 @@ import sys
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,10 +21,10 @@ from platform_core.errors import BatchFailed, UsageError
 from platform_core.release import archive
 from platform_core.release.first import first_release
 from platform_core.release.plan import wording
-from platform_core.release.plan.batch import times_of
+from platform_core.release.plan.batch import halved, times_of
 from platform_core.release.plan.recent import length, newest_of, recent
 from platform_core.release.plan.tree import tree_of
-from platform_core.release.plan.trial import CUT, Trial, outside, trying
+from platform_core.release.plan.trial import CUT, Trial, outside, sides
 from platform_core.settings import Settings
 from platform_core.stream.plan import streamed
 from tests.conftest import Broker
@@ -103,6 +104,13 @@ def test_rows_that_reach_beyond_the_records_are_cut() -> None:
     assert outside(rows, None, None) == []
 
 
+def test_a_side_has_half_of_this_machine_or_the_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    for processors, master in ((1, "local[1]"), (2, "local[1]"), (8, "local[4]")):
+        monkeypatch.setattr("os.cpu_count", partial(int, processors))
+        assert halved("local[2]") == master
+    assert halved("spark://somewhere:7077") == "spark://somewhere:7077"
+
+
 @pytest.mark.stack
 def test_the_newest_records_are_taken_as_many_as_may_be(settings: Settings, tree: Tree, broker: Broker) -> None:
     topic, now = broker.create(f"recent-{tree.job}", 2), int(time.time() * 1000)
@@ -180,8 +188,8 @@ def own_python(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _tried(settings: Settings, tree: Tree, live: Release) -> Trial:
-    with trying(settings, live, tree_of(settings, tree.job), timedelta(hours=1)) as result:
-        return result()
+    with sides(settings, live) as both:
+        return both.run(tree_of(settings, tree.job), timedelta(hours=1))()
 
 
 @pytest.mark.stack

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -59,29 +59,54 @@ class _Program:
     environment: Mapping[str, str]
 
 
-@contextmanager
-def trying(
-    settings: Settings, live: Release, tree: Tree, last: timedelta, most: int = MOST
-) -> Generator[Callable[[], Trial]]:
-    """1 choose the records, 2 run both while the caller does something else, 3 when asked wait for them and compare.
+class Sides:
+    """Two processes that load their code and start Spark, until they are told over which records to run."""
 
-    The folder in between is gone afterwards, and so are both processes.
-    """
-    began = time.monotonic()
-    declared = [live.manifest["declared"], tree.declared]
-    events, lookups = ([name for one in declared for name in topics_of(one, *kind)] for kind in (EVENTS, LOOKUPS))
-    chosen = recent(Broker(settings), events, lookups, last, most)
-    programs = _programs(settings, live)
-    with tempfile.TemporaryDirectory(prefix="weir-plan-") as name, _begun(programs, live.id.job, chosen, name) as sides:
+    def __init__(self, settings: Settings, live: Release, folder: Path) -> None:
+        self._settings, self._live, self._folder = settings, live, folder
+        self._children: list[tuple[_Program, subprocess.Popen[str]]] = []
+
+    def begin(self) -> None:
+        for program in _programs(self._settings, self._live):
+            self._children.append((program, _begin(program, self._live.id.job, _place(self._folder, program))))
+
+    def run(self, tree: Tree, last: timedelta, most: int = MOST) -> Callable[[], Trial]:
+        """Chooses the records and lets both run. What it returns waits for them, and compares."""
+        began = time.monotonic()
+        declared = [self._live.manifest["declared"], tree.declared]
+        events, lookups = ([name for one in declared for name in topics_of(one, *kind)] for kind in (EVENTS, LOOKUPS))
+        chosen = recent(Broker(self._settings), events, lookups, last, most)
+        for program, child in self._children:
+            _ask(child, chosen, times=program.name == TREE)  # both read the same records
 
         def result() -> Trial:
-            folder, deadline = Path(name), time.monotonic() + _SECONDS
-            told = {one.name: _told(one, child, folder, deadline) for one, child in zip(programs, sides, strict=True)}
-            comparison = _compared(live, tree, told[TREE], folder)
+            deadline = time.monotonic() + _SECONDS
+            told = {one.name: _told(one, child, self._folder, deadline) for one, child in self._children}
+            comparison = _compared(self._live, tree, told[TREE], self._folder)
             personal = tuple(tree.declared["output"]["personal"])
             return Trial(chosen, comparison, personal, round(time.monotonic() - began, 1))
 
-        yield result
+        return result
+
+    def end(self) -> None:
+        """Each is a session of its own, its Java with it."""
+        for _, child in self._children:
+            if child.poll() is None:
+                with suppress(ProcessLookupError):
+                    os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+
+
+@contextmanager
+def sides(settings: Settings, live: Release) -> Generator[Sides]:
+    """Of the live release and of the working tree. Neither process is left, whatever happens, nor their folder."""
+    with tempfile.TemporaryDirectory(prefix="weir-plan-") as folder:
+        both = Sides(settings, live, Path(folder))
+        try:
+            both.begin()
+            yield both
+        finally:
+            both.end()
 
 
 def _programs(settings: Settings, live: Release) -> list[_Program]:
@@ -92,41 +117,28 @@ def _programs(settings: Settings, live: Release) -> list[_Program]:
     return [_Program(live.title, str(python), old), _Program(TREE, sys.executable, new)]
 
 
-@contextmanager
-def _begun(
-    programs: Sequence[_Program], job: str, chosen: Recent, folder: str
-) -> Generator[list[subprocess.Popen[str]]]:
-    """Both at once; none is left, whatever happens: each is a session of its own, its Java with it."""
-    children: list[subprocess.Popen[str]] = []
-    try:
-        for one in programs:
-            children.append(_begin(one, job, chosen, _place(Path(folder), one)))
-        yield children
-    finally:
-        for child in children:
-            if child.poll() is None:
-                with suppress(ProcessLookupError):
-                    os.killpg(child.pid, signal.SIGKILL)
-            child.wait()
-
-
-def _begin(program: _Program, job: str, chosen: Recent, place: Path) -> subprocess.Popen[str]:
+def _begin(program: _Program, job: str, place: Path) -> subprocess.Popen[str]:
     place.mkdir()
-    asked: dict[str, Any] = {"job": job, "start": as_text(chosen.start), "end": as_text(chosen.end), "out": str(place)}
-    asked["times"] = program.name == TREE  # both read the same records
-    (place / "asked.json").write_text(json.dumps(asked))
-    command = [program.python, "-P", str(_BATCH), str(place / "asked.json")]  # -P: nothing beside the file is imported
+    command = [program.python, "-P", str(_BATCH), job, str(place)]  # -P: nothing beside the file is imported
     with (place / "log").open("w") as log:
         return subprocess.Popen(
             command,
             env=dict(program.environment),
             cwd=place,
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,
             text=True,
             start_new_session=True,
         )
+
+
+def _ask(child: subprocess.Popen[str], chosen: Recent, *, times: bool) -> None:
+    question = {"start": as_text(chosen.start), "end": as_text(chosen.end), "times": times}
+    with suppress(BrokenPipeError):  # it has ended; its result tells why
+        if child.stdin is not None:
+            child.stdin.write(json.dumps(question) + "\n")
+            child.stdin.flush()
 
 
 def _told(program: _Program, child: subprocess.Popen[str], folder: Path, deadline: float) -> dict[str, Any]:
