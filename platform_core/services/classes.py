@@ -86,7 +86,7 @@ def _end(spark: SparkSession) -> None:
 
 def main() -> int:
     """`python -m platform_core.services.classes LOG`: a step of set-up. What it makes saves time; nothing needs it."""
-    began, settings = time.monotonic(), load()
+    began, settings = time.monotonic(), load("local", {})  # whichever profile is chosen: no cluster is asked for it
     with Path(sys.argv[1]).open("a") as log:
         os.dup2(log.fileno(), 2)  # where Spark and its Java say what nobody asked for
     try:

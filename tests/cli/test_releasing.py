@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from shutil import copy
 
+import psutil
 import pytest
 
 from platform_core.control import audit, releases, wanted
@@ -111,6 +112,8 @@ def test_the_last_hour_is_tried_with_both_and_shown(
     asked: Asked, tree: Tree, live: ReleaseId, broker: Broker, settings: Settings
 ) -> None:
     broker.produce(f"lines-{tree.job}", *[(None, line) for line in (b"a", b"b", b"C")], at=int(time.time() * 1000))
+    unchanged = asked("plan", tree.job, "--last", "1h")
+    assert (unchanged.code, "both transforms" in unchanged.out) == (0, False)
     tree.edit(*ROWS)
     ran = asked("plan", tree.job, "--last", "1h")
     assert ran.code == 11
@@ -120,3 +123,5 @@ def test_the_last_hour_is_tried_with_both_and_shown(
     assert ["a", "there"] in lines
     assert ["A", "there"] in lines
     assert not list(Path(settings.home / "warehouse").glob(f"{tree.job}*"))
+    left = [" ".join(one.info["cmdline"] or ()) for one in psutil.process_iter(["cmdline"])]
+    assert not [line for line in left if tree.job in line and "batch.py" in line]

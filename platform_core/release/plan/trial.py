@@ -91,10 +91,10 @@ class Sides:
     def end(self) -> None:
         """Each is a session of its own, its Java with it."""
         for _, child in self._children:
-            if child.poll() is None:
-                with suppress(ProcessLookupError):
-                    os.killpg(child.pid, signal.SIGKILL)
-            child.wait()
+            with child:  # waits, and closes its pipes
+                if child.poll() is None:
+                    with suppress(ProcessLookupError):
+                        os.killpg(child.pid, signal.SIGKILL)
 
 
 @contextmanager
