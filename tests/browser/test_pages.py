@@ -80,10 +80,19 @@ def test_a_day_is_materialized_from_the_page(page: Page, site: Settings, broker:
 def _launch(page: Page, job: str, stream: str) -> None:
     page.open(f"/locations/weir/jobs/{job}/playground")
     page.wait_for("Launch Run", seconds=MINUTES)
-    _open_dropdown(page, stream)
-    page.click(stream)
-    page.wait_for(f"partition: {stream}")
+    _choose(page, stream)
     _click_launch(page)
+
+
+def _choose(page: Page, stream: str) -> None:
+    """A click while the list is still drawn chooses nothing."""
+    deadline = time.monotonic() + MINUTES
+    while f"partition: {stream}" not in page.text():
+        assert time.monotonic() < deadline, page.text()
+        _open_dropdown(page, stream)
+        page.click(stream)
+        with suppress(AssertionError):
+            page.wait_for(f"partition: {stream}", seconds=10)
 
 
 def _click_launch(page: Page) -> None:
