@@ -23,7 +23,7 @@ LOCKS = ROOT / "infra" / "locks"
 UV = VENV / "bin" / "uv"
 STAMP = VENV / "weir-setup.json"
 PYTHONS = ((3, 11), (3, 13))
-ROOM_MB = 3000  # .venv takes 2.0 GB, the wheels on their way the rest
+ROOM_MB = 3000  # .venv takes 2.2 GB, the wheels on their way the rest
 
 
 def main(with_tools: bool) -> int:

@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any
 from platform_core.errors import SetupError, WeirError
 from platform_core.services import java
 from platform_core.settings import Settings, load
-from platform_core.stream.session import session, session_conf
+from platform_core.stream.session import JAVA_OPTIONS, QUIET, session, session_conf
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 TAKEN_BY = 17
-_OPTIONS = "spark.driver.extraJavaOptions"
+_DONE_WITHOUT = "Nothing needs it; starts take a second longer."
 _ENDS = 300.0  # seconds: the JVM writes the file when it ends
 
 
@@ -43,14 +43,13 @@ def make(settings: Settings) -> float:
     """Runs a small stream as a driver does, in a JVM that writes down what it loaded. Returns the file's megabytes."""
     settings.classes.unlink(missing_ok=True)
     new = settings.classes.with_suffix(".new")
-    options = session_conf(settings, "")[_OPTIONS]
-    told = f"{options} -Xlog:cds*=off -Xlog:cds+dynamic*=off"
-    spark = session(settings, "classes", **{_OPTIONS: f'{told} "-XX:ArchiveClassesAtExit={new}"'})
+    options = f'{session_conf(settings, "")[JAVA_OPTIONS]} {QUIET} "-XX:ArchiveClassesAtExit={new}"'
+    spark = session(settings, "classes", **{JAVA_OPTIONS: options})
     with tempfile.TemporaryDirectory(prefix="weir-classes-") as folder:
         _stream(spark, Path(folder))
     _end(spark)
     if not new.is_file():
-        raise SetupError("Java wrote no file of classes.", remedy="Nothing needs it; starts take a second longer.")
+        raise SetupError("Java wrote no file of classes.", remedy=_DONE_WITHOUT)
     new.replace(settings.classes)
     return settings.classes.stat().st_size / 1e6
 
@@ -91,7 +90,7 @@ def main() -> int:
         os.dup2(log.fileno(), 2)  # where Spark and its Java say what nobody asked for
     try:
         if java.find().major != TAKEN_BY:
-            print(f"    left out: Java {TAKEN_BY} takes one. Nothing needs it; starts take a second longer.")
+            print(f"    left out: Java {TAKEN_BY} takes one. {_DONE_WITHOUT}")
             return 0
         if fresh(settings):
             print("    there already")

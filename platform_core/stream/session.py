@@ -15,6 +15,8 @@ from platform_core.settings import Settings, use_bundled_java, use_this_python
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+QUIET = "-Xlog:cds*=off -Xlog:cds+dynamic*=off"  # a file of classes for another Java or other jars is not used
 _STREAMING = "org.apache.spark.sql.execution.streaming"
 
 # Each line that is not self-evident has its reason; numbers are from 2 cores.
@@ -99,7 +101,7 @@ def _sized(settings: Settings) -> dict[str, str]:
     return {
         "spark.jars": ",".join(str(jar) for jar in spark_jars(settings)),
         "spark.driver.memory": settings.spark.driver_memory,
-        "spark.driver.extraJavaOptions": " ".join(_java_options(settings)),
+        JAVA_OPTIONS: " ".join(_java_options(settings)),
         "spark.sql.shuffle.partitions": str(settings.spark.shuffle_partitions),
         "spark.sql.warehouse.dir": str(settings.home / "spark-warehouse"),
     }
@@ -109,7 +111,7 @@ def _java_options(settings: Settings) -> Iterator[str]:
     yield from ("-XX:+UseParallelGC", "-XX:-UsePerfData")
     if settings.classes.is_file():
         yield f'"-XX:SharedArchiveFile={settings.classes}"'
-        yield "-Xlog:cds*=off -Xlog:cds+dynamic*=off"  # made for another Java or other jars, it is not used
+        yield QUIET
 
 
 def spark_jars(settings: Settings) -> list[Path]:

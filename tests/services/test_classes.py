@@ -11,16 +11,15 @@ import pytest
 
 from platform_core.services import classes, java
 from platform_core.settings import ROOT, Settings, load
-from platform_core.stream.session import session_conf
+from platform_core.stream.session import JAVA_OPTIONS, session_conf
 
-_OPTIONS = "spark.driver.extraJavaOptions"
 _LOADED = """
 import sys
 from platform_core.settings import load
-from platform_core.stream.session import session, session_conf
+from platform_core.stream.session import JAVA_OPTIONS, session, session_conf
 
-options = session_conf(load(), "")["{options}"]
-session(load(), "shared", **{{"{options}": options + " -Xlog:class+load=info:file=" + sys.argv[1]}}).stop()
+options = session_conf(load(), "")[JAVA_OPTIONS]
+session(load(), "shared", **{JAVA_OPTIONS: options + " -Xlog:class+load=info:file=" + sys.argv[1]}).stop()
 """
 
 
@@ -34,9 +33,9 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_session_names_the_file_where_there_is_one(file: Path) -> None:
-    assert "SharedArchiveFile" not in session_conf(load(), "x")[_OPTIONS]
+    assert "SharedArchiveFile" not in session_conf(load(), "x")[JAVA_OPTIONS]
     file.touch()
-    assert f'"-XX:SharedArchiveFile={file}"' in session_conf(load(), "x")[_OPTIONS]
+    assert f'"-XX:SharedArchiveFile={file}"' in session_conf(load(), "x")[JAVA_OPTIONS]
 
 
 def test_one_older_than_what_it_was_made_from_is_not_fresh(file: Path) -> None:
@@ -59,11 +58,10 @@ def test_another_java_is_left_without(tmp_path: Path) -> None:
 
 
 @pytest.mark.stack
-@pytest.mark.skipif(not load().classes.is_file(), reason="set-up made no file of classes for this machine's Java")
+@pytest.mark.skipif(java.find().major != classes.TAKEN_BY, reason="set-up makes none for this machine's Java")
 def test_sparks_classes_come_from_the_file(tmp_path: Path) -> None:
-    assert java.find().major == classes.TAKEN_BY
     log = tmp_path / "loaded"
-    program = [sys.executable, "-c", _LOADED.format(options=_OPTIONS), str(log)]
+    program = [sys.executable, "-c", _LOADED, str(log)]
     subprocess.run(program, cwd=ROOT, check=True, capture_output=True)
     lines = log.read_text().splitlines()
     shared = [line for line in lines if "org.apache.spark" in line and "shared objects file (top)" in line]
