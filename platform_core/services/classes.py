@@ -34,7 +34,7 @@ def fresh(settings: Settings) -> bool:
     spark = importlib.util.find_spec("pyspark")
     if spark is None or spark.origin is None:
         raise SetupError("pyspark is not installed.", remedy="Run `make setup`.")
-    made_from = [Path(spark.origin).parent / "jars", java.find().command]
+    made_from = [Path(spark.origin).parent / "jars", settings.jars / "spark", java.find().command]
     made = settings.classes
     return made.is_file() and all(made.stat().st_mtime > path.stat().st_mtime for path in made_from)
 

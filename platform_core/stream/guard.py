@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import signal
 import threading
+import time
 from collections.abc import Callable
 
 from platform_core.control import cutovers, leases, releases, wanted
@@ -21,6 +22,7 @@ from platform_core.names import ReleaseId
 from platform_core.settings import Settings
 from platform_core.stream.approach import Approach
 from platform_core.stream.gate import Gate
+from platform_core.stream.wakeup import Wakeup
 from platform_core.telemetry import event
 
 logger = logging.getLogger(__name__)
@@ -41,7 +43,8 @@ class Guard:
         self._changed = threading.Condition()
         self._lease = lease
         self._lost: Superseded | None = None
-        self._stop = threading.Event()
+        self._stopping = False
+        self.wakeup = Wakeup()
         self._recalled = threading.Event()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._keep, name="lease", daemon=True)
@@ -62,7 +65,7 @@ class Guard:
 
     @property
     def stopping(self) -> bool:
-        return self._stop.is_set()
+        return self._stopping
 
     @property
     def ending(self) -> bool:
@@ -80,7 +83,8 @@ class Guard:
 
     def stop(self) -> None:
         """Asks for the end; safe in a signal handler."""
-        self._stop.set()
+        self._stopping = True
+        self.wakeup.ring()
 
     def end(self) -> None:
         """After the last batch: gives the lease up, so that the next driver need not wait."""
@@ -136,10 +140,13 @@ class Guard:
 
     def wait(self, seconds: float) -> bool:
         """Whether the end was asked for meanwhile."""
-        return self._stop.wait(seconds) or self._lost is not None
+        deadline = time.monotonic() + seconds
+        while not self.ending and (left := deadline - time.monotonic()) > 0:
+            self.wakeup.wait(left)
+        return self.ending
 
     def _may_wait(self) -> None:
-        if self._stop.is_set() or self._recalled.is_set():
+        if self._stopping or self._recalled.is_set():
             raise StopRequested
         if self._lost is not None:
             raise self._lost
@@ -160,18 +167,19 @@ class Guard:
             self._lease = leases.renew(self._store, self._lease, self._seconds)
         except Superseded as error:
             self._lost = error
+            self.wakeup.ring()
         with self._changed:
             self._changed.notify_all()
 
     def _look(self) -> None:
         """Stops by itself when that is wanted, so that it does also while no supervisor is there."""
         asked = wanted.of(self._store, self._release)
-        if asked is None or self._stop.is_set():
+        if asked is None or self._stopping:
             return
         other = self._generation is not None and asked.generation != self._generation
         if asked.state != "run" or other:
             event(logger, "stop wanted", release=self._release, wanted=asked.state, generation=asked.generation)
-            self._stop.set()
+            self.stop()
 
     def _attend(self) -> None:
         """A live release that a cutover names stands still until the store says that it goes on, or is another's."""
@@ -183,7 +191,10 @@ class Guard:
             self._stand_still(found)
         else:
             self.gate.lift(_CUTOVER)
+        changed = (self.role, self.cutover) != (role, found)
         self.role, self.cutover = role, found
+        if changed:
+            self.wakeup.ring()
 
     def _stand_still(self, found: Cutover) -> None:
         still = self.gate.bar(_CUTOVER)

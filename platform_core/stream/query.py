@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from platform_core.declare import StreamingJob
-from platform_core.declare.durations import duration
 from platform_core.errors import BatchFailed, WeirError
 from platform_core.stream.guard import StopRequested
+from platform_core.stream.pacing import Pace, TriggerClock, keep_time
+from platform_core.stream.wakeup import Wakeup
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 _PROVIDERS = "org.apache.spark.sql.execution.streaming.state"
 STATE_STORE = "spark.sql.streaming.stateStore.providerClass"
+EMPTY_BATCHES = "spark.sql.streaming.noDataMicroBatches.enabled"
+_UNTIL_PACED = "50 milliseconds"  # Spark's own interval, for the one wait before the clock is ours
+_LOOKS, _STOPS = 0.5, 0.05  # seconds between two looks at a query that runs, and that ends
 _STORES = {"disk": f"{_PROVIDERS}.RocksDBStateStoreProvider", "memory": f"{_PROVIDERS}.HDFSBackedStateStoreProvider"}
 Process = Callable[["DataFrame", int], None]
 
@@ -26,8 +30,13 @@ Process = Callable[["DataFrame", int], None]
 class ReleaseQuery:
     """Runs `process` for each batch. A failure inside it is kept as it was raised, not as Spark retells it."""
 
-    def __init__(self, job: StreamingJob, rows: DataFrame, checkpoint: Path, process: Process) -> None:
+    def __init__(
+        self, job: StreamingJob, rows: DataFrame, checkpoint: Path, process: Process, wakeup: Wakeup | None = None
+    ) -> None:
+        """`wakeup` is rung by whoever changes what `watch` is told to watch for."""
         self._job, self._rows, self._checkpoint, self._process = job, rows, checkpoint, process
+        self._wakeup = wakeup or Wakeup()
+        self._clock: TriggerClock | None = None
         self._query: StreamingQuery | None = None
         self._started = threading.Event()
         self._error: Exception | None = None
@@ -45,13 +54,19 @@ class ReleaseQuery:
     def active(self) -> bool:
         return self._query is not None and self._query.isActive
 
-    def start(self, **trigger: Any) -> None:
+    def start(self, pace: Pace | None = None, empty_batches: bool = True, **trigger: Any) -> None:
+        """With `pace` it goes on for ever, at that pace; else as the trigger says. `empty_batches`: whether a clock
+        that has moved is worth a batch without records."""
         # fixed by the first batch; a checkpoint keeps the store that it was begun with
         self._rows.sparkSession.conf.set(STATE_STORE, _STORES[self._job.state])
+        self._rows.sparkSession.conf.set(EMPTY_BATCHES, str(empty_batches).lower())
         writer = self._rows.writeStream.queryName(self._job.name).outputMode(self._job.output_mode)
         writer = writer.option("checkpointLocation", str(self._checkpoint)).foreachBatch(self._guarded)
         try:
-            self._query = writer.trigger(**(trigger or {"processingTime": pace(self._job)})).start()
+            self._query = writer.trigger(**(trigger or {"processingTime": _UNTIL_PACED})).start()
+            if pace is not None:
+                self._clock = TriggerClock(pace, lambda: self.active)
+                keep_time(self._query, self._clock)
         finally:
             self._started.set()
 
@@ -73,8 +88,8 @@ class ReleaseQuery:
                     asked = time.monotonic()
                 idle = asked is not None and not self.query.status["isTriggerActive"]
                 if idle or (asked is not None and time.monotonic() - asked > patience):
-                    self.query.stop()
-                time.sleep(0.05)
+                    self._stop()
+                self._wakeup.wait(_LOOKS if asked is None else _STOPS)
             if self._query is not None:
                 self._error = self._query.exception()
         finally:
@@ -86,15 +101,27 @@ class ReleaseQuery:
         for ever, as neither side's collector sees the other's half. The steps of a replay filled the heap."""
         try:
             if self._query is not None and self._query.isActive:
-                self._query.stop()
+                self._stop()
         finally:
-            self._query = None
+            self._query = self._clock = None
+
+    def committed(self, records: int) -> None:
+        """The batch at hand can be read: what the pace goes by."""
+        if self._clock is not None:
+            self._clock.committed(records)
+
+    def _stop(self) -> None:
+        """Spark waits for its thread to end, which may be waiting for the next batch on our clock."""
+        if self._clock is not None:
+            self._clock.end()
+        self.query.stop()
 
     def _guarded(self, frame: DataFrame, batch: int) -> None:
         try:
             self._process(frame, batch)
         except BaseException as error:
             self.failure = error
+            self._wakeup.ring()
             raise
 
     def _raise(self) -> None:
@@ -111,12 +138,6 @@ class ReleaseQuery:
                 f"{self._job.name}: Spark ended the query: {first_line(error)}",
                 remedy="See the driver's log; it is tried again.",
             ) from error
-
-
-def pace(job: StreamingJob) -> str:
-    """A fourth of how often the job promises to update: waiting for a trigger is then a small part of the freshness."""
-    promised = duration(job.updates_every, f"job {job.name!r}.updates_every")
-    return f"{max(int(promised.total_seconds() * 250), 50)} milliseconds"
 
 
 def first_line(error: BaseException) -> str:

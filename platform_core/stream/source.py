@@ -61,10 +61,14 @@ class KafkaStream:
         self._spark, self._settings, self._job, self._release = spark, settings, job, release
         self._begins, self._over_gaps, self._tables = begins, over_gaps, tables
 
-    def events(self) -> DataFrame:
+    @property
+    def most(self) -> int:
+        """How many events a batch can have."""
         bounds = self._settings.batches
-        most = bounds.max_records if self._job.state == "disk" else min(bounds.max_records, bounds.max_in_memory)
-        return self._read(event_topics(self._job), str(most))
+        return bounds.max_records if self._job.state == "disk" else min(bounds.max_records, bounds.max_in_memory)
+
+    def events(self) -> DataFrame:
+        return self._read(event_topics(self._job), str(self.most))
 
     def lookups(self) -> DataFrame | None:
         topics = lookup_topics(self._job)

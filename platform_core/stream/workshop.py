@@ -27,6 +27,7 @@ from platform_core.stream.intake import job_delay
 from platform_core.stream.lookups import LookupTable, Waiting
 from platform_core.stream.measures import behind, dropped_by, observed_by
 from platform_core.stream.outlet import Outlet, Role
+from platform_core.stream.pacing import Pace
 from platform_core.stream.plan import keeps_time, streamed
 from platform_core.stream.publish import TransactionalPublisher
 from platform_core.stream.query import ReleaseQuery
@@ -60,6 +61,7 @@ class Workshop:
         self._held = ExitStack()
         self._outlet = Outlet(settings, job, release, guard, self.checkpoint)
         self._keeps_time = True
+        self._query: ReleaseQuery | None = None  # the newest
 
     def open(self) -> None:
         """Proves where the release is, then makes all that its queries share."""
@@ -92,11 +94,15 @@ class Workshop:
         source = KafkaStream(self.spark, self._settings, self.job, self._release, begins, over_gaps, tables)
         rows = streamed(self.job, source)
         self._keeps_time = keeps_time(rows)
-        query = ReleaseQuery(self.job, rows, self.checkpoint.path, self._batches.run)
+        query = ReleaseQuery(self.job, rows, self.checkpoint.path, self._batches.run, self._guard.wakeup)
+        self._query = query
         self._batches.metrics = lambda: observed_by(query.query)
         self._batches.dropped = lambda: dropped_by(query.query)
         self._guard.recall(False)
-        query.start(**trigger)
+        if trigger:
+            query.start(**trigger)
+        else:
+            query.start(Pace.of(self.job, source.most), empty_batches=self.emits_by_time)
         return query
 
     def step(self, target: Offsets, watermark_ms: int) -> None:
@@ -178,6 +184,8 @@ class Workshop:
         def after(outcome: Outcome) -> None:
             reports.tell(outcome)
             self._guard.committed(outcome.position)
+            if self._query is not None:
+                self._query.committed(outcome.measures.records)
             upkeep.after_batch()
 
         return Batches(

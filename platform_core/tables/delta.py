@@ -55,6 +55,11 @@ class Output:
     def applied(self) -> int:
         """The newest batch of this writer that the table holds, -1 without."""
         self.table.update_incremental()
+        return self._seen()
+
+    def _seen(self) -> int:
+        """The same as of the version that is loaded. Enough to write by: what another has committed since then under
+        this writer's name is a conflict, and fails the commit. To look for newer versions costs 5 ms of CPU."""
         version = self.table.transaction_version(self.app)
         return -1 if version is None else version
 
@@ -67,7 +72,7 @@ class Output:
 
     def write(self, rows: pa.Table, batch: int, metadata: str) -> int:
         """One commit, with or without rows; the table's version after it."""
-        if self.applied() >= batch:
+        if self._seen() >= batch:
             return self.table.version()
         rows = self._shaped(rows)
         done = CommitProperties(
@@ -78,7 +83,7 @@ class Output:
                 self._merge(rows, done)
             elif rows.num_rows:
                 write_deltalake(self.table, rows, mode="append", commit_properties=done)
-            if self.applied() < batch:  # nothing changed, so nothing was committed: the position still moves
+            if self._seen() < batch:  # nothing changed, so nothing was committed: the position still moves
                 self._commit_bare(done)
         except CommitFailedError as error:
             raise BatchFailed(

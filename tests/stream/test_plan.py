@@ -12,7 +12,7 @@ from platform_core.declare import Buckets, Days, Hours, StreamingJob, Table
 from platform_core.declare.tables import Layout
 from platform_core.names import PART
 from platform_core.stream.plan import laid_out
-from platform_core.stream.query import first_line, pace
+from platform_core.stream.query import first_line
 from platform_core.testing import at
 from tests.testing import jobs
 
@@ -33,14 +33,6 @@ def test_a_rows_part_follows_from_its_columns_alone(spark: SparkSession, layout:
 def test_columns_come_in_the_tables_order_and_record_is_kept_for_the_platform(spark: SparkSession) -> None:
     rows = spark.range(1).select(F.lit(1).alias("more"), F.lit("r").alias("record"), F.lit("ann").alias("user"))
     assert laid_out(rows, laid(None)).columns == ["user", "record"]
-
-
-@pytest.mark.parametrize(
-    ("promised", "paced"),
-    [("1 second", "250 milliseconds"), ("1 minute", "15000 milliseconds"), ("0 seconds", "50 milliseconds")],
-)
-def test_a_query_looks_four_times_as_often_as_it_promises(promised: str, paced: str) -> None:
-    assert pace(replace(jobs.totals, updates_every=promised)) == paced
 
 
 def test_an_error_is_told_by_its_first_line_that_says_something() -> None:

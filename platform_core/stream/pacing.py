@@ -1,0 +1,98 @@
+"""When a live query's next batch begins: as late as the job's promise allows, so that there are as few as keep it.
+
+A record that comes right after a batch was planned waits for the next batch to begin, and for that one's own time. So
+the next begins `updates_every` after this one, less the time that a batch takes.
+
+Spark fixes a trigger's interval when the query starts, and aligns it to the epoch, which makes all drivers of a machine
+begin at once. Here Spark's trigger asks a clock of ours instead, between two batches: nothing is planned meanwhile, so
+that a stop and a cutover take effect at once.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from platform_core.declare import StreamingJob
+from platform_core.declare.durations import duration
+
+_FORGETS = 0.05  # of the excess of a slow batch, with each faster one
+_FULL = 0.5  # of the largest batch: there is more to read, which nothing is gained by waiting for
+_LOOKS = 0.005  # seconds, while Spark ends the query
+
+
+class Pace:
+    """Pure bookkeeping of seconds: what was promised, what a batch takes."""
+
+    def __init__(self, promised: float, largest: int) -> None:
+        """`largest` is how many records a batch can have."""
+        self._promised, self._largest = promised, largest
+        self._took: float | None = None
+        self._behind = True
+
+    @classmethod
+    def of(cls, job: StreamingJob, largest: int) -> Pace:
+        return cls(duration(job.updates_every, f"job {job.name!r}.updates_every").total_seconds(), largest)
+
+    def committed(self, took: float, records: int) -> None:
+        """From the batch's trigger to the moment at which its rows could be read."""
+        known = took if self._took is None else self._took
+        self._took = max(took, known - (known - took) * _FORGETS)
+        self._behind = records >= _FULL * self._largest
+
+    def period(self) -> float:
+        """Seconds from one trigger to the next."""
+        if self._behind or self._took is None:
+            return 0.0
+        return max(self._promised - self._took, 0.0)
+
+
+class TriggerClock:
+    """The clock of one query's trigger: its time stands still, and a wait on it ends when the next batch is due."""
+
+    class Java:
+        implements = ("org.apache.spark.util.Clock",)
+
+    def __init__(self, pace: Pace, active: Callable[[], bool], now: Callable[[], float] = time.monotonic) -> None:
+        """`active`: whether Spark still runs the query; once it does not, it must not be let begin another batch."""
+        self._pace, self._active, self._now = pace, active, now
+        self._ending = threading.Event()
+        self._triggered = now()
+
+    def committed(self, records: int) -> None:
+        """The batch of the newest trigger can be read."""
+        self._pace.committed(self._now() - self._triggered, records)
+
+    def end(self) -> None:
+        """The query is being stopped: whoever waits returns once Spark knows."""
+        self._ending.set()
+
+    def getTimeMillis(self) -> int:
+        return 0  # asked for no more than how late a trigger is; it is as late as we make it
+
+    def nanoTime(self) -> int:
+        return 0
+
+    def waitTillTime(self, _: int) -> int:
+        if self._ending.wait(max(self._triggered + self._pace.period() - self._now(), 0.0)):
+            while self._active():
+                time.sleep(_LOOKS)
+        self._triggered = self._now()
+        return 0
+
+
+def keep_time(query: Any, clock: TriggerClock) -> None:
+    """Has the trigger of a running query ask `clock` from its next wait on.
+
+    Spark takes a clock of the caller's in its own tests alone; there is no public way.
+    """
+    running = query._jsq.streamingQuery()
+    while (executor := running.triggerExecutor()) is None:  # its thread makes it before the first batch
+        if not running.isActive():
+            return
+        time.sleep(_LOOKS)
+    field = executor.getClass().getDeclaredField("clock")
+    field.setAccessible(True)
+    field.set(executor, clock)
