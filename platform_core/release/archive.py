@@ -79,8 +79,8 @@ def entered(python: Path, found: Manifest, verb: Verb, *arguments: str) -> list[
     """The command that does it in the archive."""
     if protocol.file_of(found.protocol, verb) not in found.files:
         raise ArchiveError(
-            f"{found.release} was frozen before weir could {verb} a release: it has no "
-            f"{protocol.file_of(found.protocol, verb)}.",
+            f"The archive of {found.release} has no program for {verb!r}, {protocol.file_of(found.protocol, verb)}: "
+            "it was frozen before there was one.",
             remedy="Make a newer release of the job.",
         )
     return protocol.command(python, found.protocol, verb, *arguments)
