@@ -143,7 +143,7 @@ def _ordered() -> Case:
             order(13, 3, user="eve"),
             order(13, 2.999, user="late"),
             order(5, 400, user="soon"),
-            order(5, 7200, user="far"),
+            order(5, 200_000, user="far"),
         ),
         *(order(6, 6, amount="-1"), order(6, 6, amount=None, user="nil"), order(6, 6, ordered_at=None, user="none")),
         *(order(6, 6, user=None), record(ORDERS, key="x", value=b'{"user": 1}', second=6), order(0, 0), END),
