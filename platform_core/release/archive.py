@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from platform_core.archived import protocol
+from platform_core.archived.protocol import Verb
 from platform_core.errors import ArchiveError
 from platform_core.names import ReleaseId
 from platform_core.release import environment, manifest
@@ -51,8 +53,12 @@ def _difference(name: str, there: Mapping[str, str], frozen: Mapping[str, str]) 
 
 def python_for(settings: Settings, found: Manifest) -> Path:
     """An interpreter in an environment of the release's own lock."""
+    return environment.python_of(settings, locks_of(settings, found))
+
+
+def locks_of(settings: Settings, found: Manifest) -> environment.Locks:
     code = code_of(settings, found)
-    return environment.python_of(settings, environment.Locks(code, found.requirements_sha256, found.jars_sha256))
+    return environment.Locks(code, found.protocol, found.requirements_sha256, found.jars_sha256)
 
 
 def code_of(settings: Settings, found: Manifest) -> Path:
@@ -66,8 +72,18 @@ def command_for(settings: Settings, release: ReleaseId, revision: int = 0) -> tu
     """
     found = verify(settings, release, revision)
     python = python_for(settings, found)
-    argv = [str(python), "-m", "platform_core.stream.driver", str(release)]
-    return argv, environment_for(settings, code_of(settings, found), python)
+    return entered(python, found, "run", str(release)), environment_for(settings, code_of(settings, found), python)
+
+
+def entered(python: Path, found: Manifest, verb: Verb, *arguments: str) -> list[str]:
+    """The command that does it in the archive."""
+    if protocol.file_of(found.protocol, verb) not in found.files:
+        raise ArchiveError(
+            f"The archive of {found.release} has no program for {verb!r}, {protocol.file_of(found.protocol, verb)}: "
+            "it was frozen before there was one.",
+            remedy="Make a newer release of the job.",
+        )
+    return protocol.command(python, found.protocol, verb, *arguments)
 
 
 def environment_for(settings: Settings, code: Path, python: Path) -> dict[str, str]:

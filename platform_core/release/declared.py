@@ -1,7 +1,7 @@
 """A job's declared values as plain data, and the fingerprint of what decides its rows.
 
-`python -m platform_core.release.declared JOB` prints them. Freezing runs that in the frozen code: what it tells is of
-the archive and not of modules that this process loaded earlier, and what cannot be imported is never made an archive.
+`archived/describe.py` prints them. Freezing runs that in the frozen code: what it tells is of the archive and not of
+modules that this process loaded earlier, and what cannot be imported is never made an archive.
 """
 
 from __future__ import annotations
@@ -9,14 +9,12 @@ from __future__ import annotations
 import ast
 import dataclasses
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 from typing import Any, cast
 
 from platform_core.declare import Format, StreamingJob, Topic
-from platform_core.declare.discover import load_job
 from platform_core.release.contents import sha256
 
 _DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
@@ -80,13 +78,3 @@ def without_docstrings(tree: ast.Module) -> ast.Module:
         if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
             node.body = node.body[1:]
     return tree
-
-
-def main(name: str) -> None:
-    root = Path(__file__).resolve().parents[2]
-    values = declared(load_job(name, root))
-    print(json.dumps({"declared": values, "fingerprint": fingerprint(values, root)}))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])

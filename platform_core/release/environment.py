@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from platform_core.archived import protocol
 from platform_core.errors import SetupError
 from platform_core.release.contents import JARS_LOCK, LOCK
 from platform_core.settings import Settings
@@ -23,9 +24,10 @@ JARS = "weir-jars"
 
 @dataclass(frozen=True)
 class Locks:
-    """What a release was frozen with, and the code in whose archive the locks stand."""
+    """What a release was frozen with, the code in whose archive the locks stand, and how that is entered."""
 
     code: Path
+    protocol: int
     requirements_sha256: str
     jars_sha256: str
 
@@ -76,7 +78,8 @@ def _build(place: Path, locks: Locks, settings: Settings) -> None:
     if (locks.code / JARS_LOCK).is_file():
         _share_jars(place / JARS)
         archived = {**environment, "PYTHONPATH": str(locks.code), "PYTHONDONTWRITEBYTECODE": "1"}
-        _run([python, "-m", "platform_core.services.jars", str(log)], archived, log)  # proves, fetches what is missing
+        fetching = protocol.command(python, locks.protocol, "jars", str(log))  # proves, fetches what is missing
+        _run(fetching, archived, log)
     (place / STAMP).write_text(locks.requirements_sha256)
 
 

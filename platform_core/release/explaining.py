@@ -77,7 +77,7 @@ def _rereading(settings: Settings, release: Release, expect: Mapping[str, str]) 
     python = archive.python_for(settings, found)
     return Rereading(
         job=release.id.job,
-        command=[str(python)],
+        command=archive.entered(python, found, "explain"),
         environment=archive.environment_for(settings, archive.code_of(settings, found), python),
         home=settings.home,
         log=settings.logs / "compare.log",

@@ -101,6 +101,8 @@ def _manifest(slot: Slot, files: Mapping[str, str], said: Told, ensured: topics.
         declared=said.declared,
         topics={name: topic_id for name, topic_id in ensured.ids.items() if name in read},
         output=Output(table=output["name"], schema=output["schema"], key=tuple(output["key"])),
+        protocol=said.protocol,
+        rows_version=said.rows_version,
         warnings=ensured.warnings,
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
         created_by=by,

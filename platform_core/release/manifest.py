@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypedDict
 
+from platform_core.archived import rows
 from platform_core.errors import ArchiveError
 from platform_core.names import ReleaseId
 
@@ -46,6 +47,8 @@ class Manifest:
     declared: Mapping[str, Any]  # the job's declared values, for a plan to compare with
     topics: Mapping[str, str]  # input topic -> its id on the broker; a recreated topic has another
     output: Output
+    protocol: int = 0  # by which the archive is entered; platform_core/archived/protocol.py
+    rows_version: int = rows.FIRST
     warnings: tuple[str, ...] = ()  # what a person should know of its topics
     created_at: str
     created_by: str

@@ -188,7 +188,7 @@ def _environments(settings: Settings, release: Release) -> list[Path]:
 
 
 def _environment(found: Manifest) -> str:
-    return Locks(Path(), found.requirements_sha256, found.jars_sha256).name
+    return Locks(Path(), found.protocol, found.requirements_sha256, found.jars_sha256).name
 
 
 def _revisions(settings: Settings, release: ReleaseId) -> list[Path]:

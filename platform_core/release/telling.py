@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from platform_core.archived import protocol
 from platform_core.errors import DeclarationError
 from platform_core.settings import Settings
 
@@ -17,11 +18,13 @@ from platform_core.settings import Settings
 class Told:
     declared: dict[str, Any]
     fingerprint: str
+    protocol: int
+    rows_version: int
 
 
 def told(code: Path, job: str, settings: Settings) -> Told:
     """Refused when the code does not load."""
-    return Told(**asked(code, settings, "platform_core.release.declared", job))
+    return Told(**asked(code, settings, protocol.module_of(protocol.PROTOCOL, "describe"), job))
 
 
 def asked(code: Path, settings: Settings, module: str, job: str) -> dict[str, Any]:

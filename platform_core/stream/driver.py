@@ -1,4 +1,4 @@
-"""The process that runs one release: `python -m platform_core.stream.driver stock_stats@v1`, in the foreground.
+"""The process that runs one release, in the foreground; `archived/run.py` is the program.
 
 It takes the release's lease, proves that checkpoint, table and topics agree, and runs until SIGTERM, SIGINT, or another
 wanted state; the batch in flight is finished. Exit code 0: stopped as asked. A permanent error's own code: no restart
@@ -8,9 +8,7 @@ changes it. Anything else: worth another try.
 from __future__ import annotations
 
 import logging
-import os
 import signal
-import sys
 import time
 
 from platform_core import settings as configuration
@@ -29,7 +27,7 @@ from platform_core.stream.guard import Guard
 from platform_core.stream.workshop import Workshop
 from platform_core.telemetry import event
 
-logger = logging.getLogger("platform_core.stream.driver")  # as a program its __name__ is another
+logger = logging.getLogger(__name__)
 
 
 class Driver:
@@ -128,14 +126,3 @@ def main(arguments: list[str]) -> int:
         return 75 if isinstance(error, Retryable) else error.exit_code
     event(logger, "driver stopped", release=release)
     return 0
-
-
-if __name__ == "__main__":
-    try:
-        code = main(sys.argv[1:])
-    except Exception:
-        logger.exception("driver broke")
-        code = 1
-    logging.shutdown()
-    # everything is given back by now; DuckDB prints pages about its bindings when the interpreter takes itself apart
-    os._exit(code)

@@ -124,4 +124,4 @@ def test_the_last_hour_is_tried_with_both_and_shown(
     assert ["A", "there"] in lines
     assert not list(Path(settings.home / "warehouse").glob(f"{tree.job}*"))
     left = [" ".join(one.info["cmdline"] or ()) for one in psutil.process_iter(["cmdline"])]
-    assert not [line for line in left if tree.job in line and "batch.py" in line]
+    assert not [line for line in left if tree.job in line and "archived.trial" in line]

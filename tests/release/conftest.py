@@ -11,9 +11,12 @@ from uuid import uuid4
 
 import pytest
 
+from platform_core.archived.protocol import PROTOCOL
+from platform_core.archived.rows import ROWS_VERSION
 from platform_core.control.store import ControlStore
+from platform_core.release import archive
 from platform_core.release.contents import JARS_LOCK, LOCK, archive_digest, copy, seal
-from platform_core.release.environment import STAMP, Locks
+from platform_core.release.environment import STAMP
 from platform_core.release.manifest import CODE, MANIFEST, Manifest, Output
 from platform_core.settings import ROOT, Settings
 from tests.conftest import Broker, Database
@@ -108,6 +111,8 @@ def frozen_by_hand(settings: Settings, tree: Tree, number: int = 1) -> Manifest:
         declared={},
         topics={},
         output=Output(table=tree.job, schema="line STRING", key=("line",)),
+        protocol=PROTOCOL,
+        rows_version=ROWS_VERSION,
         created_at="2026-01-01T00:00:00+00:00",
         created_by="a test",
     )
@@ -118,7 +123,7 @@ def frozen_by_hand(settings: Settings, tree: Tree, number: int = 1) -> Manifest:
 
 def environment_kept(settings: Settings, manifest: Manifest) -> Path:
     """An environment of the release's locks, as if it had been built earlier: links to the one that runs the tests."""
-    place = settings.home / "environments" / locks_of(settings, manifest).name
+    place = settings.home / "environments" / archive.locks_of(settings, manifest).name
     if not place.exists():
         (place / "bin").mkdir(parents=True)
         (place / "bin" / "python").symlink_to(Path(sys.executable).resolve())
@@ -126,7 +131,3 @@ def environment_kept(settings: Settings, manifest: Manifest) -> Path:
         shutil.copy(Path(sys.prefix) / "pyvenv.cfg", place / "pyvenv.cfg")
         (place / STAMP).write_text(manifest.requirements_sha256)
     return place
-
-
-def locks_of(settings: Settings, manifest: Manifest) -> Locks:
-    return Locks(settings.archive(manifest.release) / CODE, manifest.requirements_sha256, manifest.jars_sha256)

@@ -18,7 +18,7 @@ from platform_core.release import archive, environment
 from platform_core.release.contents import JARS_LOCK, LOCK, code_files
 from platform_core.release.manifest import CODE, MANIFEST
 from platform_core.settings import Settings
-from tests.release.conftest import Tree, environment_kept, frozen_by_hand, locks_of
+from tests.release.conftest import Tree, environment_kept, frozen_by_hand
 
 Damage = Callable[[Path, str], object]
 
@@ -99,7 +99,7 @@ def test_an_archive_runs_its_own_code_after_the_tree_has_changed(settings: Setti
     environment_kept(settings, manifest)
     tree.edit('GREETING = "first"', 'GREETING = "second"')
     argv, env = archive.command_for(settings, manifest.release)
-    assert argv[1:] == ["-m", "platform_core.stream.driver", str(manifest.release)]
+    assert argv[1:] == ["-P", "-m", "platform_core.archived.run", str(manifest.release)]
     shown = f"import platform_core, streaming_jobs.{tree.job}.job as j; print(j.GREETING, platform_core.__file__)"
     ran = subprocess.run([argv[0], "-c", shown], env=env, cwd=settings.home, capture_output=True, text=True, check=True)
     greeting, place = ran.stdout.split()
@@ -173,7 +173,7 @@ def test_a_lock_that_cannot_be_installed_leaves_nothing_that_counts(settings: Se
     manifest = frozen_by_hand(settings, tree)
     with pytest.raises(SetupError, match=r"`-m pip install` ended with status 1\. Its output is in "):
         archive.python_for(settings, manifest)
-    place = settings.home / "environments" / locks_of(settings, manifest).name
+    place = settings.home / "environments" / archive.locks_of(settings, manifest).name
     assert not (place / environment.STAMP).exists()
 
 

@@ -237,7 +237,7 @@ def test_a_revision_runs_its_own_code(
     tree.edit(*WORDS)
     made = revise(tree.job, settings, store, "ann", "")
     argv, environment = archive.command_for(settings, made.id, made.revision)
-    assert argv[1:] == ["-m", "platform_core.stream.driver", str(live.id)]
+    assert argv[1:] == ["-P", "-m", "platform_core.archived.run", str(live.id)]
     assert environment["PYTHONPATH"] == str(settings.home / "releases" / tree.job / "v1.1" / "code")
 
 

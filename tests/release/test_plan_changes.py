@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from platform_core.archived.protocol import PROTOCOL
+from platform_core.archived.rows import ROWS_VERSION
 from platform_core.declare.discover import load_job
 from platform_core.release.contents import LOCK, copy
 from platform_core.release.declared import declared
@@ -64,7 +66,8 @@ def edited(tree: Tree, tmp_path: Path) -> Edited:
         text = path.read_text()
         assert old in text
         path.write_text(text.replace(old, new))
-        return changes(Version(Code(tmp_path / "old"), values), Version(Code(tree.root), values))
+        was, now = (Version(Code(root), values, PROTOCOL, ROWS_VERSION) for root in (tmp_path / "old", tree.root))
+        return changes(was, now)
 
     return edit
 
@@ -130,11 +133,18 @@ def test_a_transform_that_looks_names_up_reaches_all_of_its_module(edited: Edite
     assert "must replay: the transform's function report is new" in _told(found)
 
 
-def test_the_platform_is_a_revision_but_where_records_become_rows(edited: Edited) -> None:
-    guard, intake = "platform_core/stream/guard.py", "platform_core/stream/intake.py"
+def test_the_platform_is_a_revision(edited: Edited) -> None:
+    guard = "platform_core/stream/guard.py"
     assert _told(edited("_MARGIN = 2.0", "_MARGIN = 3.0", guard)) == ["revision: outside the transform: _MARGIN"]
-    found = edited('"empty value"', '"no value"', intake)
-    assert _told(found)[0] == "must replay: the platform's function _unreadable changed"
+
+
+def test_another_version_of_the_platforms_rows_must_be_replayed(tree: Tree) -> None:
+    values: dict[str, Any] = {"name": tree.job, "inputs": {}, "publish": None}
+    was, now = (Version(Code(tree.root), values, PROTOCOL, version) for version in (ROWS_VERSION + 1, ROWS_VERSION))
+    assert _told(changes(was, now)) == [
+        f"must replay: the platform makes rows of version {ROWS_VERSION + 1} in the release, "
+        f"of version {ROWS_VERSION} here"
+    ]
 
 
 @pytest.mark.parametrize("file", ["platform_core/cli/check.py", "platform_core/orchestrate/health.py"])

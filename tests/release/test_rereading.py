@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from ingest.topics import STOCKS
+from platform_core.archived.protocol import PROTOCOL, command
 from platform_core.release.compare.explain import Rereading
 from platform_core.release.compare.late import Taken
 from platform_core.settings import ROOT
@@ -68,7 +69,7 @@ def test_a_late_trade_explains_the_row_that_it_is_missing_in_and_no_wrong_one(br
     }
     environment = {**broker.settings.child_environment(), "PYTHONPATH": str(ROOT)}
     log = tmp_path / "compare.log"
-    asking = Rereading("stock_stats", [sys.executable], environment, tmp_path, log)
+    asking = Rereading("stock_stats", command(sys.executable, PROTOCOL, "explain"), environment, tmp_path, log)
     late = rows((1, "left", 2, "30"), (1, "right", 1, "10"), (2, "left", 2, "31"), (2, "right", 1, "10"))
     assert asking.late(late, batches) == [1], log.read_text()[-3000:]
 

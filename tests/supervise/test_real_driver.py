@@ -25,7 +25,7 @@ def test_a_driver_whose_broker_is_away_says_that_it_waits_and_is_worth_another_t
     drivers.report(stage.store, WORDS, state="starting", generation=1)  # as a row that an older driver left
     nowhere = {"WEIR_KAFKA__BOOTSTRAP": "127.0.0.1:1", "PYTHONPATH": str(ROOT)}
     ended = subprocess.run(
-        [sys.executable, "-m", "platform_core.stream.driver", str(WORDS)],
+        [sys.executable, "-m", "platform_core.archived.run", str(WORDS)],
         env={**stage.settings.child_environment(), **nowhere},
         cwd=stage.settings.home,
         timeout=120,

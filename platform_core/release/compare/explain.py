@@ -125,7 +125,7 @@ class Rereading:
     """How the newer release's archive is asked about late records."""
 
     job: str
-    command: Sequence[str]  # its interpreter
+    command: Sequence[str]  # takes the path of a request; platform_core/archived/protocol.py
     environment: Mapping[str, str]
     home: Path
     log: Path
@@ -150,7 +150,7 @@ class Rereading:
         asked: dict[str, Any] = {"job": self.job, "rows": str(folder / "rows.parquet"), "start": start, "end": end}
         asked |= {"ignored": self.ignored, **sides}
         (folder / "request.json").write_text(json.dumps(asked))
-        argv = [*self.command, "-m", "platform_core.release.compare.late", str(folder / "request.json")]
+        argv = [*self.command, str(folder / "request.json")]
         with self.log.open("ab") as log:
             log.write(f"{datetime.now(UTC).isoformat()} {self.job}\n".encode())
             ran = subprocess.run(

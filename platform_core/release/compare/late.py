@@ -1,15 +1,14 @@
 """Which differing rows come of records that two releases took differently, because their batches were others.
 
-`python -m platform_core.release.compare.late REQUEST` runs in the newer release's archive: it reads the records of a
-neighbourhood in time again, computes the transform as a batch, once of what each side took and refused, and tells for
-which rows that gives exactly what the two tables hold. So a bug in a row that late records touched, too, is not hidden.
-infra/decisions/0001 says which records a watermark drops.
+`archived/explain.py` runs it in the newer release's archive: it reads the records of a neighbourhood in time again,
+computes the transform as a batch, once of what each side took and refused, and tells for which rows that gives exactly
+what the two tables hold. So a bug in a row that late records touched, too, is not hidden. infra/decisions/0001 says
+which records a watermark drops.
 """
 
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -160,7 +159,3 @@ def main(request: str) -> None:
     numbers = explained(job, records, differing.withColumns(flat), asked["ignored"])
     spark.stop()
     print(json.dumps(numbers))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])

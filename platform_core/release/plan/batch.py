@@ -1,7 +1,7 @@
 """One side of `weir plan --last`: a job's transform over a range of offsets, as a batch, into a Delta table.
 
-Run by its path, with the code and in the environment of a release that may be years older than this file: so it uses
-what every archive has, and nothing that stands beside it. It prints what it found as JSON, last.
+`archived/trial.py` runs it, each side with its own code and in its own environment. It prints what it found as JSON,
+last.
 """
 
 from __future__ import annotations
@@ -118,7 +118,3 @@ def main(name: str, out: Path) -> None:
     told = {"rows": rows.num_rows, **(times_of(job, frame) if asked["times"] else {})}
     spark.stop()
     print(json.dumps(told), flush=True)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]))

@@ -1,8 +1,8 @@
 """What differs between a release's archive and a tree, of all that the release runs; and what each difference means.
 
 The job's transform, all that it reaches, and the declared inputs and outputs decide rows: a change there must replay.
-So do the few functions of the platform by which records become rows. Anything else that the release runs is a
-revision: comments, settings, locks, the platform. What it does not run is no change.
+So does the platform's version of rows (`archived/rows.py`). Anything else that the release runs is a revision:
+comments, settings, locks, the platform. What it does not run is no change.
 """
 
 from __future__ import annotations
@@ -14,16 +14,13 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from platform_core.archived import protocol, rows
 from platform_core.release.contents import JARS_LOCK, LOCK
 from platform_core.release.plan import fields, operators
 from platform_core.release.plan.definitions import LOOSE, Definition
 from platform_core.release.plan.reach import Code, Place, Reach, transform_roots
 
-_DRIVER = "platform_core/stream/driver.py"
 _TOPICS = "ingest/topics.py"  # topics count as they are declared
-_ROWS: tuple[str, ...] = ("platform_core/stream/plan.py", "platform_core/stream/intake.py")
-_ROWS_ROOTS: tuple[Place, ...] = ((_ROWS[0], "computed"), (_ROWS[1], "clocked"), (_ROWS[1], "job_delay"))
-_LOOKUPS, _PUBLISH = "platform_core/stream/lookups.py", "platform_core/stream/publish.py"
 _LOCKED = re.compile(r"^([A-Za-z0-9._-]+)==(\S+)", re.MULTILINE)
 
 
@@ -47,10 +44,12 @@ class Change:
 
 @dataclass(frozen=True)
 class Version:
-    """A tree and what it declares of the job."""
+    """A tree, what it declares of the job, how it is entered, and the version of its rows."""
 
     code: Code
     declared: Mapping[str, Any]
+    protocol: int
+    rows_version: int
 
     @property
     def job(self) -> str:
@@ -69,10 +68,9 @@ def kind_of(changes: Iterable[Change]) -> Kind:
 def changes(old: Version, new: Version) -> list[Change]:
     """Those that decide rows first."""
     declared = [_declared(one) for one in fields.differences(old.declared, new.declared)]
-    transform, rows = _transform(old, new), _rows(old, new)
-    deciding = {*transform.places, *rows.places}
-    rest = [*_other_code(old, new, deciding, quiet=bool(declared)), *_locks(old.code, new.code)]
-    found = [*transform.compared(), *declared, *rows.compared(), *rest]
+    transform, quiet = _transform(old, new), bool(declared)
+    rest = [*_other_code(old, new, set(transform.places), quiet=quiet), *_locks(old.code, new.code)]
+    found = [*transform.compared(), *declared, *_rows(old, new), *rest]
     return sorted(found, key=lambda one: one.kind is not Kind.REPLAY)
 
 
@@ -82,9 +80,8 @@ def _declared(one: fields.Field) -> Change:
 
 @dataclass(frozen=True)
 class _Deciding:
-    """Definitions that decide rows, of both versions."""
+    """Definitions of the transform, of both versions."""
 
-    whose: str
     was: Mapping[Place, Definition]
     now: Mapping[Place, Definition]
     places: tuple[Place, ...]
@@ -94,31 +91,24 @@ class _Deciding:
             before, after = self.was.get(place), self.now.get(place)
             if before is not None and after is not None and before.code != after.code:
                 details = tuple(operators.differences(before, after))
-                yield Change(Kind.REPLAY, f"{self.whose} {_title(after)} changed", _line(after), details)
+                yield Change(Kind.REPLAY, f"the transform's {_title(after)} changed", _line(after), details)
             elif before is None and after is not None:
-                yield Change(Kind.REPLAY, f"{self.whose} {_title(after)} is new", _line(after))
+                yield Change(Kind.REPLAY, f"the transform's {_title(after)} is new", _line(after))
             elif after is None and before is not None:
-                yield Change(Kind.REPLAY, f"{self.whose} {_title(before)} is gone", before.path)
+                yield Change(Kind.REPLAY, f"the transform's {_title(before)} is gone", before.path)
 
 
 def _transform(old: Version, new: Version) -> _Deciding:
     """All that the transform reaches, in either version, outside the platform."""
     was, now = (Reach(one.code, transform_roots(one.code, one.job)).definitions for one in (old, new))
     places = [place for place in dict.fromkeys([*now, *was]) if not place[0].startswith("platform_core/")]
-    return _Deciding("the transform's", was, now, tuple(places))
+    return _Deciding(was, now, tuple(places))
 
 
-def _rows(old: Version, new: Version) -> _Deciding:
-    """The platform's code by which this job's records become rows and records."""
-    roots, paths = list(_ROWS_ROOTS), set(_ROWS)
-    if any(part["is"] == "Lookup" for part in new.declared["inputs"].values()):
-        roots += [(_LOOKUPS, name) for name in ("LookupTable", "Waiting", "split")]
-        paths.add(_LOOKUPS)
-    if new.declared["publish"] is not None:
-        roots, paths = [*roots, (_PUBLISH, "encoded")], {*paths, _PUBLISH}
-    was, now = (Reach(one.code, tuple(roots)).definitions for one in (old, new))
-    places = [place for place in dict.fromkeys([*now, *was]) if place[0] in paths]
-    return _Deciding("the platform's", was, now, tuple(places))
+def _rows(old: Version, new: Version) -> Iterator[Change]:
+    """By what the platform itself makes of this job's records."""
+    for reason in rows.reasons(old.rows_version, new.rows_version, new.declared):
+        yield Change(Kind.REPLAY, reason, "platform_core/archived/rows.py")
 
 
 def _title(one: Definition) -> str:
@@ -151,7 +141,7 @@ def _is_constant(path: str, name: str, version: Version) -> bool:
 
 
 def _run_by(one: Version) -> set[str]:
-    roots = [_DRIVER, *one.code.folder(one.folder)]
+    roots = [protocol.file_of(one.protocol, "run"), *one.code.folder(one.folder)]
     return one.code.loaded_by(roots)
 
 

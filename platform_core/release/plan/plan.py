@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from platform_core.archived.protocol import PROTOCOL
 from platform_core.control import clients, releases
 from platform_core.control.releases import Release
 from platform_core.control.store import ControlStore
@@ -62,8 +63,9 @@ def plan_of(job: str, settings: Settings, store: ControlStore, tree: Tree | None
 def changes_of(settings: Settings, live: Release, tree: Tree) -> list[Change]:
     """Between the archive that the live release runs from and the working tree."""
     frozen = archive.verify(settings, live.id, live.revision)
-    old = Version(Code(archive.code_of(settings, frozen)), frozen.declared)
-    return changes(old, Version(Code(settings.root), tree.declared))
+    code = Code(archive.code_of(settings, frozen))
+    old = Version(code, frozen.declared, frozen.protocol, frozen.rows_version)
+    return changes(old, Version(Code(settings.root), tree.declared, PROTOCOL, tree.rows_version))
 
 
 def inputs_of(declared: Mapping[str, Any]) -> list[str]:

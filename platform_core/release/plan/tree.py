@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from platform_core.archived.rows import ROWS_VERSION
 from platform_core.declare import StreamingJob
 from platform_core.declare.discover import load_daily_tables, load_job, load_jobs, load_suites
 from platform_core.release.declared import declared
@@ -31,13 +32,14 @@ class Reader:
 @dataclass(frozen=True)
 class Tree:
     declared: dict[str, Any]
+    rows_version: int
     downstream: tuple[Reader, ...]
 
 
 def tree_of(settings: Settings, job: str) -> Tree:
     """The working tree's."""
     told = asked(settings.root, settings, "platform_core.release.plan.tree", job)
-    return Tree(told["declared"], tuple(Reader(**one) for one in told["downstream"]))
+    return Tree(told["declared"], told["rows_version"], tuple(Reader(**one) for one in told["downstream"]))
 
 
 def downstream(job: StreamingJob, root: Path) -> Iterator[Reader]:
@@ -57,7 +59,8 @@ def downstream(job: StreamingJob, root: Path) -> Iterator[Reader]:
 def main(name: str) -> None:
     root = Path(__file__).resolve().parents[3]
     job = load_job(name, root)
-    print(json.dumps({"declared": declared(job), "downstream": [asdict(one) for one in downstream(job, root)]}))
+    readers = [asdict(one) for one in downstream(job, root)]
+    print(json.dumps({"declared": declared(job), "rows_version": ROWS_VERSION, "downstream": readers}))
 
 
 if __name__ == "__main__":

@@ -13,13 +13,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from platform_core.archived import protocol
 from platform_core.broker import Broker
 from platform_core.control.position import as_text
 from platform_core.control.releases import Release
@@ -29,7 +30,7 @@ from platform_core.release.compare import Comparison, Side, compare
 from platform_core.release.plan.recent import Recent, recent
 from platform_core.release.plan.tree import Tree
 from platform_core.release.starting import EVENTS, LOOKUPS, topics_of
-from platform_core.settings import ROOT, Settings
+from platform_core.settings import Settings
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 TREE = "working tree"
 CUT = "cut by the range's edges"
 MOST = 500_000  # records; what two processes on 2 cores read, compute and compare within a minute
-_BATCH = ROOT / "platform_core" / "release" / "plan" / "batch.py"
 _SECONDS = 900
 _ERROR = re.compile(r"[\w.]*(Error|Exception)\b.*:")
 
@@ -55,7 +55,7 @@ class _Program:
     """What runs one side."""
 
     name: str
-    python: str
+    command: Sequence[str]  # takes the job and a folder; platform_core/archived/protocol.py
     environment: Mapping[str, str]
 
 
@@ -114,12 +114,13 @@ def _programs(settings: Settings, live: Release) -> list[_Program]:
     python = archive.python_for(settings, frozen)
     old = archive.environment_for(settings, archive.code_of(settings, frozen), python)
     new = archive.environment_for(settings, settings.root, Path(sys.executable))
-    return [_Program(live.title, str(python), old), _Program(TREE, sys.executable, new)]
+    ours = protocol.command(sys.executable, protocol.PROTOCOL, "trial")
+    return [_Program(live.title, archive.entered(python, frozen, "trial"), old), _Program(TREE, ours, new)]
 
 
 def _begin(program: _Program, job: str, place: Path) -> subprocess.Popen[str]:
     place.mkdir()
-    command = [program.python, "-P", str(_BATCH), job, str(place)]  # -P: nothing beside the file is imported
+    command = [*program.command, job, str(place)]
     with (place / "log").open("w") as log:
         return subprocess.Popen(
             command,
