@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 from platform_core.declare.durations import duration
 from platform_core.declare.jobs import Stream
 from platform_core.declare.tables import Table
+from platform_core.declare.wanted import is_a, is_callable
 from platform_core.errors import DeclarationError
 
 if TYPE_CHECKING:
@@ -38,7 +39,11 @@ class DailyTable:
     lateness: str = "1 hour"  # how long after its end a day is still refreshed
 
     def __post_init__(self) -> None:
+        is_a(self.output, Table, "daily table.output", "Write Table(name=..., schema=...).")
         here = f"daily table {self.output.name!r}"
+        is_a(self.input, Stream, f"{here}.input", "Write Stream(TOPIC).")
+        is_a(self.since, date, f"{here}.since", "Write a date, as in date(2026, 1, 31).")
+        is_callable(self.transform, f"{here}.transform")
         duration(self.refresh, f"{here}.refresh")
         duration(self.lateness, f"{here}.lateness")
         _check_zone(here, self.zone)
@@ -48,7 +53,8 @@ class DailyTable:
                 f"{here}.output: no DATE column {DAY!r} in its key {self.output.key}.",
                 remedy=f"Declare `{DAY} DATE` and make it part of the key.",
             )
-        if len(inspect.signature(self.transform).parameters) != 1:
+        parameters = list(inspect.signature(self.transform).parameters.values())
+        if not parameters or any(one.default is inspect.Parameter.empty for one in parameters[1:]):
             raise DeclarationError(
                 f"{here}.transform: it takes {list(inspect.signature(self.transform).parameters)}.",
                 remedy="Take one argument, the records.",

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from platform_core.declare.durations import duration
+from platform_core.declare.wanted import are
 from platform_core.errors import DeclarationError
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
@@ -51,6 +52,7 @@ class Suite:
     def __post_init__(self) -> None:
         here = f"suite of table {self.table!r}"
         duration(self.newest, f"{here}.newest")
+        are(self.expectations, Expect, f"{here}.expectations", "expectations=(Expect(...),): a tuple, with its comma")
         names = [expectation.name for expectation in self.expectations]
         doubles = sorted({name for name in names if names.count(name) > 1})
         if doubles or not names:

@@ -18,9 +18,9 @@ _UNITS = {
 _SHAPE = re.compile(r"\s*(\d+)\s+([a-z]+?)s?\s*")
 
 
-def duration(text: str, field: str) -> timedelta:
+def duration(text: object, field: str) -> timedelta:
     """The length that `text` names; `field` says where it stands, for the error."""
-    match = _SHAPE.fullmatch(text)
+    match = _SHAPE.fullmatch(text) if isinstance(text, str) else None
     if match is None or match[2] not in _UNITS:
         raise DeclarationError(
             f"{field}: {text!r} is not a duration.",

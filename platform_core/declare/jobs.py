@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from platform_core.declare.durations import duration
 from platform_core.declare.expected import check_expected
 from platform_core.declare.tables import Table
-from platform_core.declare.topics import Format, Topic
+from platform_core.declare.topics import Format, Topic, is_topic
+from platform_core.declare.wanted import are, is_a, is_callable, is_one_of
 from platform_core.errors import DeclarationError
 
 if TYPE_CHECKING:
@@ -47,7 +48,9 @@ class Stream:
     rules: tuple[RowRule, ...] = ()
 
     def __post_init__(self) -> None:
+        is_topic(self.topic, f"{type(self).__name__}({self.topic!r})")
         here = f"Stream({self.topic.name!r})"
+        are(self.rules, RowRule, f"{here}.rules", "rules=(RowRule('positive', 'price > 0'),)")
         if self.lateness is not None:
             duration(self.lateness, f"{here}.lateness")
         duration(self.future, f"{here}.future")
@@ -102,7 +105,9 @@ class Lookup:
     future: str = "1 day"  # a record dated further ahead than this is refused; it would end every waiting
 
     def __post_init__(self) -> None:
+        is_topic(self.topic, f"Lookup({self.topic!r})")
         here = f"Lookup({self.topic.name!r})"
+        are(self.takes, str, f"{here}.takes", "takes=('name',)")
         duration(self.wait, f"{here}.wait")
         duration(self.future, f"{here}.future")
         if self.topic.key is None:
@@ -139,6 +144,9 @@ class Json:
 
     columns: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        are(self.columns, str, "Json.columns", "Json(('ticker',))")
+
 
 @dataclass(frozen=True)
 class Publish:
@@ -147,6 +155,12 @@ class Publish:
     topic: Topic
     key: Text | Json
     value: Text | Json = Json()
+
+    def __post_init__(self) -> None:
+        is_topic(self.topic, f"Publish({self.topic!r})")
+        here = f"Publish({self.topic.name!r})"
+        for label, part in (("key", self.key), ("value", self.value)):
+            is_a(part, (Text, Json), f"{here}.{label}", f"Write {label}=Text({part!r}), or Json(...) of columns.")
 
     def named(self) -> tuple[str, ...]:
         parts = (self.key, self.value)
@@ -180,6 +194,7 @@ class StreamingJob:
         here = f"job {self.name!r}"
         if not _NAME.fullmatch(self.name):
             raise DeclarationError(f"{here}.name: not a job's name.", remedy="Use lower case letters, digits and '_'.")
+        self._check_kinds(here)
         if not self.streams:
             raise DeclarationError(f"{here}.inputs: no Stream among them.", remedy="Give it at least one Stream.")
         duration(self.updates_every, f"{here}.updates_every")
@@ -198,6 +213,20 @@ class StreamingJob:
         check_expected(here, self.expect, self.output)
         for name in ("inputs", "settings", "expect"):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+
+    def _check_kinds(self, here: str) -> None:
+        """Of what is written here alone; what each of it holds, it has checked itself."""
+        is_a(
+            self.inputs, Mapping, f"{here}.inputs", "Write {'trades': Stream(STOCKS)}: names as the transform has them."
+        )
+        for name, part in self.inputs.items():
+            is_a(part, (Stream, Lookup), f"{here}.inputs[{name!r}]", "Write Stream(...) or Lookup(...) of a topic.")
+        is_a(self.output, Table, f"{here}.output", "Write Table(name=..., schema=...).")
+        is_a(self.publish, (Publish, type(None)), f"{here}.publish", "Write Publish(TOPIC, key=Text('ticker')).")
+        is_callable(self.transform, f"{here}.transform")
+        is_a(self.reject_limit, (float, int), f"{here}.reject_limit", "Give a share between 0 and 1, as in 0.5.")
+        is_one_of(self.emits, ("updates", "final", None), f"{here}.emits")
+        is_one_of(self.state, ("disk", "memory"), f"{here}.state")
 
     @property
     def streams(self) -> dict[str, Stream]:
@@ -219,8 +248,10 @@ class StreamingJob:
 
 
 def _check_parameters(here: str, transform: Transform, streams: set[str]) -> None:
-    wants = set(inspect.signature(transform).parameters)
-    if wants != streams:
+    parameters = inspect.signature(transform).parameters.values()
+    wants = {one.name for one in parameters}
+    needs = {one.name for one in parameters if one.default is inspect.Parameter.empty}
+    if not needs <= streams <= wants:
         raise DeclarationError(
             f"{here}.transform: it takes {sorted(wants)}, the Stream inputs are {sorted(streams)}.",
             remedy="Name its parameters after the inputs.",
@@ -238,8 +269,16 @@ def _check_published(here: str, publish: Publish | None, output: Table) -> None:
 
 
 def _check_lookups(here: str, lookups: Mapping[str, Lookup], output: Table) -> None:
-    known = {column.name for column in output.columns}
+    known = {column.name: column.sql for column in output.columns}
+    taken = {name for lookup in lookups.values() for name in lookup.takes}
     for label, lookup in lookups.items():
+        for where, name in (("on", lookup.on), ("at", lookup.at)):
+            came = "a lookup's column" if name in taken else known.get(name, "no such column")
+            if name in taken or name not in known or (where == "at" and came != "timestamp"):
+                raise DeclarationError(
+                    f"{here}.inputs[{label!r}].{where}: {name!r} is {came} of table {output.name!r}.",
+                    remedy=f"Name a {'TIMESTAMP ' if where == 'at' else ''}column that the transform gives the table.",
+                )
         for name in (*lookup.takes, *lookup.otherwise):
             if name not in known:
                 raise DeclarationError(

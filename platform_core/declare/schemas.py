@@ -11,6 +11,14 @@ from sqlglot import exp
 
 from platform_core.errors import DeclarationError
 
+_T = exp.DataType.Type
+_TYPES = {
+    *(_T.TEXT, _T.VARCHAR, _T.BINARY, _T.VARBINARY, _T.BOOLEAN, _T.DATE),
+    *(_T.BIGINT, _T.INT, _T.SMALLINT, _T.TINYINT, _T.FLOAT, _T.DOUBLE, _T.DECIMAL),
+    *(_T.TIMESTAMP, _T.TIMESTAMPTZ, _T.TIMESTAMPLTZ, _T.TIMESTAMPNTZ),
+    *(_T.ARRAY, _T.MAP, _T.STRUCT, _T.VARIANT),
+}
+
 
 @dataclass(frozen=True)
 class Column:
@@ -40,8 +48,11 @@ def columns(ddl: str, field: str) -> tuple[Column, ...]:
 
 def _column(part: Any, ddl: str, field: str) -> Column:
     kind = part.args.get("kind") if isinstance(part, exp.ColumnDef) else None
-    if not isinstance(kind, exp.DataType) or kind.this == exp.DataType.Type.USERDEFINED:
+    if not isinstance(kind, exp.DataType):
         raise _unreadable(ddl, field, f"{part.sql(dialect='spark')!r} is not a column with a type")
+    for one in kind.find_all(exp.DataType):
+        if one.this not in _TYPES:
+            raise _unreadable(ddl, field, f"column {part.name!r} is of type {one.this.value}, which is none of ours")
     comment = part.find(exp.CommentColumnConstraint)
     required = part.find(exp.NotNullColumnConstraint) is not None
     return Column(part.name, kind, comment.name if comment else "", required)

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from platform_core.declare.schemas import Column, columns
+from platform_core.declare.wanted import are, is_a
 from platform_core.errors import DeclarationError
 from platform_core.names import PART
 
@@ -55,6 +56,7 @@ class Table:
             raise DeclarationError(
                 f"{here}.name: not a table's name.", remedy="Use lower case letters, digits and '_', 63 at most."
             )
+        _check_kinds(here, self)
         types = {column.name: column.sql for column in self.columns}
         if PART in types:
             raise DeclarationError(f"{here}.schema: {PART!r} is the platform's own column.", remedy="Rename it.")
@@ -84,3 +86,10 @@ class Table:
     @property
     def keyed(self) -> bool:
         return bool(self.key)
+
+
+def _check_kinds(here: str, table: Table) -> None:
+    are(table.key, str, f"{here}.key", "key=('ticker',): a tuple, with its comma")
+    are(table.personal, str, f"{here}.personal", "personal=('user_id',): a tuple, with its comma")
+    layout = f"Write Days({table.layout!r}), Hours(...) or Buckets(...)."
+    is_a(table.layout, (Hours, Days, Buckets, type(None)), f"{here}.layout", layout)

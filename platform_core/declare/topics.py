@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
+import importlib
+import importlib.util
 import re
 from dataclasses import dataclass
 from datetime import timedelta
@@ -9,6 +12,7 @@ from enum import Enum
 
 from platform_core.declare.durations import duration
 from platform_core.declare.schemas import Column, columns
+from platform_core.declare.wanted import are, is_a, shown
 from platform_core.errors import DeclarationError
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
@@ -30,7 +34,7 @@ class Topic:
     name: str
     value: str
     format: Format = Format.JSON
-    key: str | None = None  # the name of what the key holds; None: the key is ignored and may be null
+    key: str | None = None  # the name of what the key holds; None: the key is ignored, null where it is not UTF-8
     event_time: str | None = None  # a TIMESTAMP field of the value; None: the record's timestamp
     partitions: int = 4
     retention: str | None = None  # None: kept for ever, as replays want it
@@ -46,6 +50,7 @@ class Topic:
             raise DeclarationError(
                 f"{here}.name: not a name that Kafka takes.", remedy="Use letters, digits, '.', '_' and '-'."
             )
+        self._check_kinds(here)
         names = {column.name for column in self.columns}
         if self.format is not Format.JSON and len(names) != 1:
             raise DeclarationError(
@@ -56,6 +61,11 @@ class Topic:
         if taken and self.event_time != "event_time":
             raise DeclarationError(
                 f"{here}.value: {taken[0]!r} is the platform's own column.", remedy="Name the field otherwise."
+            )
+        at = next((column.sql for column in self.columns if column.name == self.event_time), "timestamp")
+        if at != "timestamp":
+            raise DeclarationError(
+                f"{here}.event_time: {self.event_time!r} is {at}, not a timestamp.", remedy="Name a TIMESTAMP column."
             )
         for field, used in (("event_time", (self.event_time,)), ("personal", self.personal)):
             for name in used:
@@ -71,6 +81,12 @@ class Topic:
         if self.tombstones and self.key is None:
             raise DeclarationError(f"{here}.tombstones: a tombstone needs a key.", remedy="Declare `key`.")
 
+    def _check_kinds(self, here: str) -> None:
+        is_a(self.format, Format, f"{here}.format", "Write Format.JSON, Format.TEXT or Format.BYTES.")
+        is_a(self.partitions, int, f"{here}.partitions", "Write a whole number.")
+        is_a(self.key, (str, type(None)), f"{here}.key", "Say in words what the key holds.")
+        are(self.personal, str, f"{here}.personal", "personal=('user_id',): a tuple, with its comma")
+
     @property
     def columns(self) -> tuple[Column, ...]:
         return columns(self.value, f"topic {self.name!r}.value")
@@ -78,3 +94,27 @@ class Topic:
     @property
     def kept_for(self) -> timedelta | None:
         return None if self.retention is None else duration(self.retention, f"topic {self.name!r}.retention")
+
+
+def is_topic(value: object, here: str) -> None:
+    """A job's author may write the name of a topic, where the topic itself is wanted."""
+    if not isinstance(value, Topic):
+        raise DeclarationError(f"{here}: it takes a Topic, came {shown(value)}.", remedy=_nearest(str(value)))
+
+
+def _nearest(text: str) -> str:
+    known = _declared()
+    names = {key: constant for constant, topic in known.items() for key in (constant, topic.name)}
+    near = difflib.get_close_matches(text, names, n=1)
+    if near:
+        constant = names[near[0]]
+        return f"Did you mean {constant}, of topic {known[constant].name!r}, from ingest/topics.py?"
+    return f"Import one from ingest/topics.py: {', '.join(known) or 'none is declared yet'}."
+
+
+def _declared() -> dict[str, Topic]:
+    """The topics by the names of their constants: what an author writes."""
+    if importlib.util.find_spec("ingest") is None:
+        return {}
+    found = vars(importlib.import_module("ingest.topics"))
+    return {constant: value for constant, value in found.items() if isinstance(value, Topic)}

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from platform_core.control.position import Offsets, Position
 from platform_core.declare import StreamingJob
+from platform_core.stream.author_errors import placed
 from platform_core.stream.intake import job_delay
 from platform_core.stream.lookups import LookupTable, Waiting, split
 from platform_core.stream.measures import Clock, Dropped, Measures, measured
@@ -103,7 +104,8 @@ class Batches:
     def run(self, frame: DataFrame, batch: int) -> None:
         """1 compute, 2 refuse, 3 set rejects aside, 4 look up, 5 commit the table, 6 publish, 7 tell."""
         self.begin(batch)
-        rows = frame.toArrow()  # also when the batch is a repeat: it lets the state stores commit
+        with placed(lambda: self.positions.position(self.release, batch)):
+            rows = frame.toArrow()  # also when the batch is a repeat: it lets the state stores commit
         measures = measured(self.job, self.metrics())
         self.limit.check(self.release, measures.records, measures.rejects)
         self.clock_ms = max(self.clock_ms, measures.newest_ms)

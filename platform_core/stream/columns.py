@@ -11,17 +11,23 @@ import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from platform_core.declare import DailyTable, Stream, StreamingJob
+from platform_core.declare import DailyTable, Raw, Stream, StreamingJob, Table
 from platform_core.declare.batches import DAY
-from platform_core.stream.intake import admitted, clocked, parsed, watermark_delay
+from platform_core.stream.author_errors import in_brief
+from platform_core.stream.intake import admitted, clocked, parsed, qualified, watermark_delay
+from platform_core.stream.null_joins import null_joins
+from platform_core.stream.repeatable import Calls, unrepeatable, unrepeatable_rule, watched
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _KAFKA = "key BINARY, value BINARY, topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP, timestampType INT"
 _NOTHING = "no such column"
+_REPEATABLE = "what a replay is answered alike"
+_NULL_SAFE = "equal keys of which one is never null (`AND a IS NOT NULL`), as Spark's streams match null with null"
 
 
 @dataclass(frozen=True)
@@ -41,46 +47,90 @@ def check_daily(table: DailyTable, spark: SparkSession) -> list[Mismatch]:
     from pyspark.sql import functions as F
 
     try:
-        read = parsed(spark.createDataFrame([], _KAFKA), table.input).withColumn("late", F.lit(False))
+        read = parsed(spark.createDataFrame([], _KAFKA), table.input)
         records = admitted(read, table.input).withColumn(DAY, F.lit(None).cast("date"))
+        found = _asking_rules(table.name, "input", table.input, read)
     except PySparkException as error:
-        return [Mismatch(table.name, "input", "rules over the topic's columns", _first_line(error))]
+        return [Mismatch(table.name, "input", "rules over the topic's columns", in_brief(error))]
     try:
-        came = _types(table.transform(records))
+        with watched() as calls:
+            rows = table.transform(spark.createDataFrame([], records.schema))
     except Exception as error:  # the author's code may raise anything
-        return [Mismatch(table.name, "transform", f"the columns of table {table.name!r}", _first_line(error))]
-    declared = _types(spark.createDataFrame([], table.output.schema))
-    return [  # a column more is left out by the platform
+        return [_failed(table.name, table.output, error)]
+    came, declared = _types(rows), _declared(table.output, spark)
+    found += [  # a column more is left out by the platform
         Mismatch(table.name, f"transform column {name!r}", kind, came.get(name, _NOTHING))
         for name, kind in declared.items()
         if came.get(name) != kind
     ]
+    return found + _unrepeatable(table.name, rows, calls)
 
 
 def check(job: StreamingJob, spark: SparkSession) -> list[Mismatch]:
-    """Every column in which the transform's outcome, over no records, differs from the output table."""
+    """Every column in which the transform's outcome, over no records, differs from the output table; and what in it a
+    stream or a replay would compute otherwise than its author means."""
     from pyspark.errors import PySparkException
 
+    found: list[Mismatch] = []
     inputs: dict[str, DataFrame] = {}
-    for name, part in job.streams.items():
+    with TemporaryDirectory() as nowhere:
+        for name, part in job.streams.items():
+            here = f"inputs[{name!r}]"
+            try:
+                read = parsed(spark.createDataFrame([], _KAFKA), part)
+                inputs[name] = _streamed(admitted(read, part), part, nowhere)
+                found += _asking_rules(job.name, here, part, read)
+            except PySparkException as error:
+                return [Mismatch(job.name, here, "rules over the topic's columns", in_brief(error))]
         try:
-            inputs[name] = _nothing_of(part, spark)
-        except PySparkException as error:
-            return [Mismatch(job.name, f"inputs[{name!r}]", "rules over the topic's columns", _first_line(error))]
-    try:
-        came = _types(job.transform(**inputs))
-    except Exception as error:  # the author's code may raise anything
-        return [Mismatch(job.name, "transform", f"the columns of table {job.output.name!r}", _first_line(error))]
-    return _compare(job, came, _types(spark.createDataFrame([], job.output.schema)))
+            with watched() as calls:
+                rows = job.transform(**inputs)
+        except Exception as error:  # the author's code may raise anything
+            return [_failed(job.name, job.output, error)]
+        found += _compare(job, _types(rows), _declared(job.output, spark))
+        found += _unrepeatable(job.name, rows, calls)
+        return found + [Mismatch(job.name, "transform", _NULL_SAFE, one) for one in null_joins(rows)]
 
 
-def _nothing_of(part: Stream, spark: SparkSession) -> DataFrame:
-    records = spark.createDataFrame([], _KAFKA)
-    return clocked(admitted(parsed(records, part), part), part, watermark_delay(part))
+def _streamed(seen: DataFrame, part: Stream, folder: str) -> DataFrame:
+    """A stream of what the transform sees, without what the platform makes it of: nothing of that is the author's.
+
+    Records without what the topic requires are refused before, so that these columns, and the key, are never null.
+    """
+    from pyspark.sql import functions as F
+
+    rows = seen.sparkSession.readStream.schema(seen.schema).parquet(folder)
+    given = [column.name for column in part.topic.columns if column.required]
+    given += [] if part.topic.key is None or isinstance(part, Raw) else ["key"]
+    for name in given:
+        rows = rows.where(F.col(name).isNotNull())
+    return clocked(rows, part, watermark_delay(part))
+
+
+def _failed(name: str, output: Table, error: Exception) -> Mismatch:
+    return Mismatch(name, "transform", f"the columns of table {output.name!r}", in_brief(error))
+
+
+def _unrepeatable(name: str, rows: DataFrame, calls: Calls) -> list[Mismatch]:
+    return [Mismatch(name, "transform", _REPEATABLE, one) for one in unrepeatable(rows, calls)]
+
+
+def _asking_rules(name: str, field: str, part: Stream, read: DataFrame) -> list[Mismatch]:
+    names = {column.name for column in part.topic.columns}
+    return [
+        Mismatch(name, f"{field} rule {rule.name!r}", _REPEATABLE, one)
+        for rule in part.rules
+        for one in unrepeatable_rule(read, qualified(rule.holds, names))
+    ]
 
 
 def _types(frame: DataFrame) -> dict[str, str]:
     return {field.name: field.dataType.simpleString() for field in frame.schema.fields}
+
+
+def _declared(table: Table, spark: SparkSession) -> dict[str, str]:
+    schema = ", ".join(f"`{column.name}` {column.sql}" for column in table.columns)
+    return _types(spark.createDataFrame([], schema))
 
 
 def _compare(job: StreamingJob, came: Mapping[str, str], table: Mapping[str, str]) -> list[Mismatch]:
@@ -93,11 +143,6 @@ def _compare(job: StreamingJob, came: Mapping[str, str], table: Mapping[str, str
     ]
     more = [name for name in came if name not in declared and name != "record"]  # the platform orders rows by `record`
     return found + [Mismatch(job.name, f"transform column {name!r}", _NOTHING, came[name]) for name in more]
-
-
-def _first_line(error: Exception) -> str:
-    text = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {text[0] if text else 'no message'}"
 
 
 def main(root: str, asked: dict[str, list[str]]) -> None:

@@ -122,14 +122,20 @@ def listed_ms(delay: timedelta) -> int:
 
 
 def admitted(records: DataFrame, part: Stream) -> DataFrame:
-    """What a transform sees: the value's columns, `event_time`, `key` (as bytes only where all is raw), `record`."""
+    """What a transform sees: the value's columns, `event_time`, `key`, `record`.
+
+    The key is text; bytes only where all is raw. One that the topic does not declare is null where it is not UTF-8: a
+    string of other bytes would reach the table, and Arrow's readers fail at it.
+    """
     from pyspark.sql import functions as F
 
     values = [F.col(f"v.{column.name}").alias(column.name) for column in part.topic.columns]
     own = [F.col("event_time")] if "event_time" not in {column.name for column in part.topic.columns} else []
     record = F.struct("topic", "partition", "offset", "timestamp").alias("record")
     kept = records.where(F.col("reason").isNull() & ~F.col("late"))
-    key = F.col("key") if isinstance(part, Raw) else F.col("key").cast("string").alias("key")
+    text = F.col("key").cast("string")
+    text = text if part.topic.key is not None else F.try_validate_utf8(text)
+    key = F.col("key") if isinstance(part, Raw) else text.alias("key")
     return kept.select(*values, *own, key, record)
 
 
@@ -212,7 +218,14 @@ def _refused(part: Stream | Lookup) -> Expression:
     ]
     declared = part.rules if isinstance(part, Stream) else ()
     rules = [(~F.coalesce(_holds(part, rule.holds), F.lit(False)), f"rule {rule.name}") for rule in declared]
-    return F.coalesce(_unreadable(part.topic), _first(cases + rules))
+    return F.coalesce(_unreadable(part.topic), _first([*cases, *rules, *_torn_key(part.topic)]))
+
+
+def _torn_key(topic: Topic) -> list[tuple[Expression, str]]:
+    """The last reason of all: what was refused before keys were looked into is refused for the same reason still."""
+    from pyspark.sql import functions as F
+
+    return [] if topic.key is None else [(~F.is_valid_utf8(F.col("key").cast("string")), "key not UTF-8")]
 
 
 def _ahead(topic: Topic) -> Expression:

@@ -29,7 +29,7 @@ def streamed(job: StreamingJob, source: Source) -> DataFrame:
     events, delay = source.events(), job_delay(job)
     inputs: dict[str, DataFrame] = {}
     for name, part in job.streams.items():
-        taken = admitted(observed(parsed(events, part), INPUT + name, delay if part.late_after else None), part)
+        taken = admitted(observed(parsed(events, part), INPUT + name, None if part.late_after is None else delay), part)
         inputs[name] = clocked(taken, part, delay)
     rows = laid_out(job.transform(**inputs), job)
     raw = source.lookups()

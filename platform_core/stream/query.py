@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from platform_core.declare import StreamingJob
 from platform_core.errors import BatchFailed, WeirError
+from platform_core.stream.author_errors import in_brief
 from platform_core.stream.guard import StopRequested
 from platform_core.stream.pacing import Pace, TriggerClock, keep_time
 from platform_core.stream.wakeup import Wakeup
@@ -129,16 +130,12 @@ class ReleaseQuery:
             raise self.failure
         if self.failure is not None and not isinstance(self.failure, StopRequested):
             raise BatchFailed(
-                f"{self._job.name}: a batch failed with {type(self.failure).__name__}: {first_line(self.failure)}",
+                f"{self._job.name}: a batch failed with {in_brief(self.failure)}.",
                 remedy="See the driver's log; it is tried again.",
             ) from self.failure
         error = self._error
         if error is not None and self.failure is None:
             raise BatchFailed(
-                f"{self._job.name}: Spark ended the query: {first_line(error)}",
+                f"{self._job.name}: Spark ended the query: {in_brief(error)}.",
                 remedy="See the driver's log; it is tried again.",
             ) from error
-
-
-def first_line(error: BaseException) -> str:
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)[:500]

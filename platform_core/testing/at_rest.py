@@ -38,7 +38,7 @@ def _versions(records: DataFrame, lookup: Lookup) -> dict[str, list[tuple[Any, i
 
 
 def _joined(row: Row, lookup: Lookup, versions: dict[str, list[tuple[Any, int, Row | None]]]) -> Row:
-    own = versions.get(str(row[lookup.on]), [])
+    own = [] if row[lookup.on] is None else versions.get(str(row[lookup.on]), [])  # a null equals nothing
     known = [values for when, _, values in own if when <= row[lookup.at]]
     taken = known[-1] if known else None
     if taken is None:

@@ -201,6 +201,8 @@ class Versions:
         return dict.fromkeys(self._part.takes) | dict(self._part.otherwise) if values is None else values
 
     def _until(self, row: Mapping[str, Any]) -> list[tuple[int, int, int, dict[str, Any] | None]]:
+        if row[self._part.on] is None:
+            return []  # a null equals nothing
         moment = milliseconds(row[self._part.at])
         return [one for one in self._of.get(str(row[self._part.on]), []) if one[0] <= moment]
 

@@ -46,6 +46,8 @@ def test_each_record_is_refused_for_its_first_reason(spark: SparkSession, tmp_pa
         (person(None), "empty value"),
         (person(b""), "empty value"),
         (person(b"\xff{"), "not UTF-8"),
+        (person({"name": "Ann", "age": 30}, key=b"\xff1"), "key not UTF-8"),
+        (person({"name": "Ann", "age": 17}, key=b"\xff1"), "rule adult"),
         (person(b"{"), "not JSON of the declared shape (name string, age int)"),
         (person(b"[1]"), "not JSON of the declared shape (name string, age int)"),
         (person(b'"text"'), "not JSON of the declared shape (name string, age int)"),
@@ -98,6 +100,16 @@ def test_text_and_bytes_are_taken_whole(spark: SparkSession, tmp_path: Any) -> N
     assert [reason for reason, _ in lines] == [None, "not UTF-8", None, "empty value"]
     blobs = taken(spark, tmp_path / "b", Stream(BLOBS), *(record(BLOBS, value=v) for v in (b"\xff", None)))
     assert [reason for reason, _ in blobs] == [None, "empty value"]
+
+
+def test_a_key_that_nobody_declared_is_null_where_it_is_not_text(spark: SparkSession, tmp_path: Any) -> None:
+    part = Stream(LINES)
+    topics = Topics(
+        jobs.job("j", lambda purchases: purchases, "a INT", inputs={"purchases": Stream(part.topic)}), tmp_path
+    )
+    topics.append(record(LINES, key=key, value="{") for key in (b"\xc3\xa9", b"\xff", None))
+    seen = admitted(parsed(topics.between(spark, {}, topics.end(0)), part), part).select("key").toArrow()
+    assert seen["key"].to_pylist() == ["é", None, None]
 
 
 def test_a_tombstone_is_a_value_of_a_lookup_that_declares_them(spark: SparkSession, tmp_path: Any) -> None:

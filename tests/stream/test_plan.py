@@ -11,8 +11,8 @@ from pyspark.sql import functions as F
 from platform_core.declare import Buckets, Days, Hours, StreamingJob, Table
 from platform_core.declare.tables import Layout
 from platform_core.names import PART
+from platform_core.stream.author_errors import first_line
 from platform_core.stream.plan import laid_out
-from platform_core.stream.query import first_line
 from platform_core.testing import at
 from tests.testing import jobs
 

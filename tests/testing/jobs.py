@@ -79,7 +79,7 @@ once = job("once", _once, "user STRING, amount BIGINT, event_time TIMESTAMP")
 def _both(purchases: DataFrame, refunds: DataFrame) -> DataFrame:
     bought = purchases.select(F.col("user"), F.col("amount").alias("bought"), F.col("event_time").alias("bought_at"))
     back = refunds.select(F.col("user").alias("payee"), F.col("amount").alias("back"), F.col("event_time").alias("at"))
-    near = F.expr("user = payee AND at BETWEEN bought_at AND bought_at + INTERVAL 5 SECONDS")
+    near = F.expr("user = payee AND user IS NOT NULL AND at BETWEEN bought_at AND bought_at + INTERVAL 5 SECONDS")
     return bought.join(back, near, "full_outer").select("user", "bought", "payee", "back")
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
+from pyspark.sql import functions as F
 
 from platform_core.errors import RejectLimitExceeded
 from platform_core.testing import (
@@ -18,7 +21,7 @@ from platform_core.testing import (
     clock,
     record,
 )
-from tests.testing.jobs import PURCHASES, bought, greeted, named, newest, totals, tumbling
+from tests.testing.jobs import NAMES, PURCHASES, bought, greeted, named, newest, totals, tumbling
 
 TWO = [bought("ann", 1, second=0), bought("bob", 2, second=1)]
 
@@ -101,6 +104,31 @@ def test_what_cannot_be_read_is_rejected_with_coordinates_bytes_and_reason(kit: 
     assert kit.run_as_batch(totals, [*bad, bought("bob", 2, second=1)]).rejects == result.rejects
 
 
+def test_a_key_that_is_not_utf_8_reaches_neither_table_nor_lookup(kit: Kit) -> None:
+    torn = record(PURCHASES, key=b"\xff", value={"user": "ann", "amount": 1}, partition=0)
+    by_key = replace(
+        newest,
+        transform=lambda purchases: purchases.select(F.col("key").alias("user"), "amount", "record"),
+    )
+    for run in (kit.run, kit.run_as_batch):
+        result = run(by_key, [torn, bought("bob", 2, second=1)])
+        assert [str(reject) for reject in result.rejects] == ["purchases[0]@0: key not UTF-8"]
+        assert result.rows == [{"user": "bob", "amount": 2}]
+        name = record(NAMES, key=b"\xffb", value={"name": "?!"}, partition=0)
+        looked_up = run(greeted(), [name, bought("bob", 2, second=1)])
+        assert [str(reject) for reject in looked_up.rejects] == ["names[0]@0: key not UTF-8"]
+        assert looked_up.columns("amount", "name") == [(2, "?")]
+
+
+def test_a_null_finds_no_record_of_a_lookup(kit: Kit) -> None:
+    script = [
+        record(NAMES, key="None", value={"name": "nobody"}, second=0),
+        record(PURCHASES, key="ann", value={"user": None, "amount": 1}, second=1),
+    ]
+    for run in (kit.run, kit.run_as_batch):
+        assert run(greeted(), script).columns("user", "name") == [(None, "?")]
+
+
 def test_too_many_rejects_stop_the_job_with_the_first_ones_coordinates(kit: Kit) -> None:
     with pytest.raises(RejectLimitExceeded, match=r"totals v1 stopped at purchases\[0\]@0: 30 of 30 records rejected"):
         kit.run(totals, [record(PURCHASES, key="ann", value=b"{", partition=0)] * 30)
@@ -109,8 +137,6 @@ def test_too_many_rejects_stop_the_job_with_the_first_ones_coordinates(kit: Kit)
 def test_a_transform_that_fails_says_so(kit: Kit) -> None:
     def wrong(purchases: object) -> object:
         raise ZeroDivisionError(purchases is None)
-
-    from dataclasses import replace
 
     with pytest.raises(ZeroDivisionError):
         kit.run(replace(totals, transform=wrong), TWO)  # pyright: ignore[reportArgumentType]

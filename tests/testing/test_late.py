@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
@@ -109,9 +110,15 @@ def test_a_stateless_job_drops_nothing_however_late(kit: Kit) -> None:
     assert result.late == 0
 
 
-def test_inputs_of_different_patience_share_the_longer_one(kit: Kit) -> None:
-    from dataclasses import replace
+def test_without_any_patience_what_is_behind_the_newest_event_is_counted_as_late(kit: Kit) -> None:
+    impatient = replace(jobs.tumbling, inputs={"purchases": replace(jobs.BOUGHT, lateness="0 seconds")})
+    script = [bought("ann", 1, second=20), QUIET, bought("ann", 2, second=9), bought("ann", 3, second=20), END]
+    result = kit.run(impatient, script)
+    assert result.columns("amounts") == [([1, 3],)]
+    assert result.late == 1
 
+
+def test_inputs_of_different_patience_share_the_longer_one(kit: Kit) -> None:
     patient = {"purchases": replace(jobs.BOUGHT, lateness="1 minute"), "refunds": jobs.PAID_BACK}
     script = [paid_back("bob", 9, second=60), QUIET, bought("ann", 1, second=5), END]
     result = kit.run(replace(jobs.both, inputs=patient), script)
