@@ -55,10 +55,16 @@ class CatchUp:
 
     def plain(self) -> dict[str, Any]:
         """For programs."""
-        told = {"kind": self.kind, "share": round(self.share, 4), "read": self.read, "left": self.left}
         rate, seconds = self.rate, self.seconds
-        told["records_per_second"] = None if rate is None else round(rate, 1)
-        return {**told, "seconds": None if seconds is None else round(seconds), "says": str(self)}
+        return {
+            "kind": self.kind,
+            "share": round(self.share, 4),
+            "read": self.read,
+            "left": self.left,
+            "records_per_second": None if rate is None else round(rate, 1),
+            "seconds": None if seconds is None else round(seconds),
+            "says": str(self),
+        }
 
     def __str__(self) -> str:
         if self.kind == "follow" and (self.near or self.rate is None):

@@ -97,7 +97,7 @@ def test_a_lag_that_a_new_driver_has_not_asked_for_yet_is_no_gain() -> None:
     assert gain(batches[:2]) == 0.0
 
 
-def _made(
+def made(
     store: ControlStore, release: ReleaseId, state: Any, begins: Offsets | None = None, kind: str = "Stream"
 ) -> None:
     manifest = {"declared": {"inputs": {"trades": {"is": kind}}}}
@@ -109,7 +109,7 @@ def _made(
         )  # fmt: skip
 
 
-def _batches(store: ControlStore, release: ReleaseId, *ends: Offsets, every: float = 10.0, **more: Any) -> None:
+def batches(store: ControlStore, release: ReleaseId, *ends: Offsets, every: float = 10.0, **more: Any) -> None:
     """A batch every so many seconds, the last one now."""
     lease = leases.acquire(store, driver_lease(release), Owner.this_process(), 3600)
     for batch, end in enumerate(ends):
@@ -128,11 +128,11 @@ def test_a_replay_is_measured_by_what_it_and_the_live_one_have_committed(
     store: ControlStore, release: ReleaseId
 ) -> None:
     candidate = ReleaseId(release.job, 2)
-    _made(store, release, "live")
-    _made(store, candidate, "replaying", {"t": {0: 1_000, 1: 0}})
-    _batches(store, release, {"t": {0: 8_900, 1: 1_000}}, {"t": {0: 9_000, 1: 1_000}})
+    made(store, release, "live")
+    made(store, candidate, "replaying", {"t": {0: 1_000, 1: 0}})
+    batches(store, release, {"t": {0: 8_900, 1: 1_000}}, {"t": {0: 9_000, 1: 1_000}})
     assert str(catch_up.of(store, candidate)) == "replay 0 % done, 9,000 records left"
-    _batches(store, candidate, {"t": {0: 2_000, 1: 0}}, {"t": {0: 4_000, 1: 200}})
+    batches(store, candidate, {"t": {0: 2_000, 1: 0}}, {"t": {0: 4_000, 1: 200}})
     found = catch_up.of(store, candidate)
     assert found is not None
     assert (found.kind, found.read, found.left, found.live) == ("replay", 3_200, 5_800, str(release))
@@ -143,10 +143,10 @@ def test_a_replay_is_measured_by_what_it_and_the_live_one_have_committed(
 @pytest.mark.stack
 def test_what_the_live_release_does_not_read_is_left_up_to_its_end(store: ControlStore, release: ReleaseId) -> None:
     candidate = ReleaseId(release.job, 2)
-    _made(store, release, "live")
-    _made(store, candidate, "replaying", {"t": {0: 0}, "more": {0: 0}})
-    _batches(store, release, {"t": {0: 50}, "dropped": {0: 7}})
-    _batches(store, candidate, {"t": {0: 20}, "more": {0: 5}}, lag={"t": {0: 999}, "more": {0: 12}})
+    made(store, release, "live")
+    made(store, candidate, "replaying", {"t": {0: 0}, "more": {0: 0}})
+    batches(store, release, {"t": {0: 50}, "dropped": {0: 7}})
+    batches(store, candidate, {"t": {0: 20}, "more": {0: 5}}, lag={"t": {0: 999}, "more": {0: 12}})
     found = catch_up.of(store, candidate)
     assert found is not None
     assert (found.read, found.left) == (25, 30 + 12)
@@ -158,10 +158,10 @@ def test_a_follower_and_a_standby_are_shown_behind_the_live_one(
     store: ControlStore, release: ReleaseId, state: Any
 ) -> None:
     follower = ReleaseId(release.job, 2)
-    _made(store, release, "live")
-    _made(store, follower, state, {"t": {0: 0}})
-    _batches(store, release, {"t": {0: 100}}, {"t": {0: 200}})
-    _batches(store, follower, {"t": {0: 50}}, {"t": {0: 150}})
+    made(store, release, "live")
+    made(store, follower, state, {"t": {0: 0}})
+    batches(store, release, {"t": {0: 100}}, {"t": {0: 200}})
+    batches(store, follower, {"t": {0: 50}}, {"t": {0: 150}})
     assert str(catch_up.of(store, follower)) == f"follows {release}, 50 records behind"
 
 
@@ -170,8 +170,8 @@ def test_a_follower_and_a_standby_are_shown_behind_the_live_one(
 def test_a_live_release_far_from_the_end_of_its_topics_is_shown(
     store: ControlStore, release: ReleaseId, kind: str, shown: str
 ) -> None:
-    _made(store, release, "live", kind=kind)
-    _batches(store, release, {"t": {0: 100}}, {"t": {0: 200}}, lag={"t": {0: 10_000}}, records_per_second=10.0)
+    made(store, release, "live", kind=kind)
+    batches(store, release, {"t": {0: 100}}, {"t": {0: 200}}, lag={"t": {0: 10_000}}, records_per_second=10.0)
     assert str(catch_up.of(store, release)).startswith(f"{shown} done, 10,000 records left, 10 records/s")
     assert catch_up.read(store, ["another_job"]) == {}
 
@@ -179,10 +179,10 @@ def test_a_live_release_far_from_the_end_of_its_topics_is_shown(
 @pytest.mark.stack
 def test_the_rate_is_of_the_last_minutes_or_of_the_last_two_batches(store: ControlStore, release: ReleaseId) -> None:
     candidate = ReleaseId(release.job, 2)
-    _made(store, release, "live")
-    _made(store, candidate, "replaying", {"t": {0: 0}})
-    _batches(store, release, {"t": {0: 10_000}})
-    _batches(store, candidate, {"t": {0: 1_000}}, {"t": {0: 2_000}}, {"t": {0: 2_400}}, every=400.0)
+    made(store, release, "live")
+    made(store, candidate, "replaying", {"t": {0: 0}})
+    batches(store, release, {"t": {0: 10_000}})
+    batches(store, candidate, {"t": {0: 1_000}}, {"t": {0: 2_000}}, {"t": {0: 2_400}}, every=400.0)
     found = catch_up.of(store, candidate)
     assert found is not None
     assert found.rate == pytest.approx(1.0)
