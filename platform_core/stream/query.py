@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from platform_core.declare import StreamingJob
 from platform_core.declare.durations import duration
 from platform_core.errors import BatchFailed, WeirError
+from platform_core.stream import spark_log
 from platform_core.stream.guard import StopRequested
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class ReleaseQuery:
 
     def start(self, **trigger: Any) -> None:
         # fixed by the first batch; a checkpoint keeps the store that it was begun with
+        spark_log.started(self._rows.sparkSession)
         self._rows.sparkSession.conf.set(STATE_STORE, _STORES[self._job.state])
         writer = self._rows.writeStream.queryName(self._job.name).outputMode(self._job.output_mode)
         writer = writer.option("checkpointLocation", str(self._checkpoint)).foreachBatch(self._guarded)
@@ -95,6 +97,8 @@ class ReleaseQuery:
             self._process(frame, batch)
         except BaseException as error:
             self.failure = error
+            if isinstance(error, StopRequested):
+                spark_log.refused(self._rows.sparkSession)
             raise
 
     def _raise(self) -> None:
