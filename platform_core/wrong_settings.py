@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from platform_core.errors import SettingsError
+from platform_core.names import did_you_mean
 
 
 def explained(
@@ -46,9 +46,7 @@ def parsed(variable: str, text: str) -> Any:
 
 
 def _unknown(section: str, wrong: str, known: Sequence[str], place: str) -> SettingsError:
-    near = difflib.get_close_matches(wrong, known, 1)
-    meant = f" Did you mean {near[0]!r}?" if near else ""
     return SettingsError(
-        f"{place}: there is no setting {wrong!r}{f' in {section}' if section else ''}.{meant}",
+        f"{place}: there is no setting {wrong!r}{f' in {section}' if section else ''}.{did_you_mean(wrong, known)}",
         remedy=f"{section or 'There'} can have {', '.join(known)}; infra/profiles/local.toml says what each means.",
     )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from platform_core.cli.asked import job_names_here, settings_of, store_of, who
+from platform_core.cli.asked import job_names_here, refuse_unknown_job, settings_of, store_of, who
 from platform_core.cli.output import AsJson, print_json, say, text_table
 from platform_core.errors import UsageError
 
@@ -54,11 +54,12 @@ def plan(
 
       weir plan stock_stats --last 10m --markdown > comment.md
     """
+    from platform_core.declare.discover import job_names
     from platform_core.release.plan.plan import plan_of
     from platform_core.release.plan.recent import length
 
     settings = settings_of(context)
-    _refuse_unknown(job, settings)
+    refuse_unknown_job(job, job_names(settings.root))
     store = store_of(settings)
     store.migrate()
     if last is None:
@@ -110,7 +111,9 @@ def release(
         raise UsageError("A revision replays nothing.", remedy="Give --revision or --back-to alone.")
     settings = settings_of(context)
     if back_to is None:
-        _refuse_unknown(job, settings)
+        from platform_core.declare.discover import job_names
+
+        refuse_unknown_job(job, job_names(settings.root))
     store = store_of(settings)
     store.migrate()
     if revision or back_to is not None:
@@ -248,11 +251,3 @@ def _code(found: Plan) -> int:
     from platform_core.release.plan.changes import Kind
 
     return {Kind.NONE: 0, Kind.REVISION: EXIT_REVISION, Kind.REPLAY: EXIT_REPLAY}[found.kind]
-
-
-def _refuse_unknown(job: str, settings: Settings) -> None:
-    from platform_core.declare.discover import job_names
-
-    known = job_names(settings.root)
-    if job not in known:
-        raise UsageError(f"There is no job {job!r}.", remedy=f"Jobs: {', '.join(known) or 'none'}.")
