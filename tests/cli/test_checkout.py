@@ -67,5 +67,5 @@ def test_a_checkout_that_is_named_runs_its_own_weir(tmp_path: Path, monkeypatch:
 
 
 def test_a_checkout_that_is_named_and_not_set_up_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SetupError, match="there is no .*weir. Name a checkout of weir, and run `make setup` in it"):
+    with pytest.raises(SetupError, match=r"there is no .*weir\. Name a checkout of weir, and run `make setup` in it"):
         checkout.enter(["status"], {"WEIR_ROOT": str(tmp_path)})
