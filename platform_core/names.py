@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import difflib
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from platform_core.errors import UsageError
 
 PART = "_part"  # the physical column by which a table's files are kept apart; readers never see it
 _SHAPE = re.compile(r"([a-z][a-z0-9_]{0,62})@v([1-9][0-9]*)")
+
+
+def did_you_mean(written: str, known: Iterable[str]) -> str:
+    """A sentence to go behind an error, with a blank in front; nothing where no name is near."""
+    near = difflib.get_close_matches(written, list(known), 1)
+    return f" Did you mean {near[0]!r}?" if near else ""
 
 
 @dataclass(frozen=True, order=True)

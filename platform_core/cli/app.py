@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Annotated
 
 import click
@@ -15,6 +18,7 @@ from typer.utils import get_params_from_function
 from platform_core.cli import (
     changing,
     check,
+    checkout,
     clients,
     comparing,
     completion,
@@ -34,6 +38,7 @@ EXIT_INTERNAL, EXIT_INTERRUPTED = 70, 130
 app = typer.Typer(
     name="weir",
     no_args_is_help=True,
+    suggest_commands=False,  # click does
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -50,7 +55,7 @@ def options(
     profile: Annotated[
         str | None, typer.Option(help="A name in infra/profiles, or a .toml file.", autocompletion=profiles_here)
     ] = None,
-    home: Annotated[Path | None, typer.Option(help="Where all state lives; .weir in this folder by default.")] = None,
+    home: Annotated[Path | None, typer.Option(help="Where all state lives; .weir in the checkout by default.")] = None,
     debug: Annotated[
         bool, typer.Option("--debug", help="Show the traceback of an error; anywhere in the line.")
     ] = False,
@@ -75,27 +80,52 @@ def _run(asked: list[str], *, debug: bool) -> int:
     command = typer.main.get_command(app)
     if not asked or {"-h", "--help"} & set(asked):
         _teach(command)
+    with _heard() as ctrl_c:
+        try:
+            checkout.enter([*asked, "--debug"] if debug else asked)
+            return command.main(asked, standalone_mode=False, prog_name="weir") or 0
+        except (Exception, KeyboardInterrupt) as error:
+            if ctrl_c or isinstance(error, click.Abort | KeyboardInterrupt):
+                say("interrupted")
+                return EXIT_INTERRUPTED
+            return _failed(error, asked, debug=debug)
+
+
+@contextmanager
+def _heard() -> Generator[list[int]]:
+    """Each ctrl-C. Libraries turn the exception that it raises into one of their own: DuckDB, in a query."""
+    heard: list[int] = []
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield heard
+        return
+
+    def note(number: int, frame: FrameType | None) -> None:
+        heard.append(number)
+        signal.default_int_handler(number, frame)
+
+    signal.signal(signal.SIGINT, note)
     try:
-        return command.main(asked, standalone_mode=False, prog_name="weir") or 0
-    except WeirError as error:
-        if debug:
-            raise
-        print_error(error, as_json="--json" in asked)
-        return error.exit_code
-    except click.ClickException as error:
+        yield heard
+    finally:
+        if signal.getsignal(signal.SIGINT) is note:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _failed(error: BaseException, asked: list[str], *, debug: bool) -> int:
+    if isinstance(error, click.ClickException):
         error.show()
         return UsageError.exit_code
-    except (click.Abort, KeyboardInterrupt):
-        return EXIT_INTERRUPTED
-    except BrokenPipeError:  # `weir sql ... | head` has seen enough
+    if isinstance(error, BrokenPipeError):  # `weir sql ... | head` has seen enough
         sys.stdout = None
         return 0
-    except Exception as error:
-        if debug:
-            raise
-        say(f"error: weir itself failed: {type(error).__name__}: {error}")
-        say("Run it again with --debug, and report the traceback.")
-        return EXIT_INTERNAL
+    if debug:
+        raise error
+    if isinstance(error, WeirError):
+        print_error(error, as_json="--json" in asked)
+        return error.exit_code
+    say(f"error: weir itself failed: {type(error).__name__}: {error}")
+    say("Run it again with --debug, and report the traceback.")
+    return EXIT_INTERNAL
 
 
 def _teach(command: click.Command) -> None:

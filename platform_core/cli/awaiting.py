@@ -1,4 +1,4 @@
-"""Waiting until drivers are as somebody asked."""
+"""Waiting until drivers are as somebody asked, and until a candidate has reached the live release."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from platform_core.cli.output import say
 from platform_core.errors import BatchFailed, ServiceUnavailable
 
 if TYPE_CHECKING:
+    from platform_core.cli.facts import Line
     from platform_core.control.drivers import Driver
     from platform_core.control.store import ControlStore
     from platform_core.control.wanted import Wanted
     from platform_core.names import ReleaseId
+
+_TELL_SECONDS = 5.0  # between two lines of a replay's progress
 
 
 def await_all(store: ControlStore, asked: Sequence[Wanted], state: str, seconds: float) -> None:
@@ -53,3 +57,38 @@ def _refuse_given_up(found: dict[ReleaseId, Driver], asked: Sequence[Wanted]) ->
 
 def _state(driver: Driver | None) -> str:
     return "not begun" if driver is None else driver.state
+
+
+def await_replay(store: ControlStore, release: ReleaseId) -> None:
+    """Until it follows the live release; every few seconds a line says how far it is. Raises when it ends before."""
+    told, at = "", float("-inf")
+    try:
+        while True:
+            line = _line_of(store, release)
+            if line is not None and line.role != "replaying":
+                return
+            says = "the control store is away" if line is None else f"{release} {line.state}: {line.why}"
+            if says != told and time.monotonic() >= at + _TELL_SECONDS:
+                say(says)
+                told, at = says, time.monotonic()
+            time.sleep(0.5)
+    except KeyboardInterrupt:
+        say(f"{release} replays on; `weir status {release.job}` shows how far it is.")
+        raise
+
+
+def _line_of(store: ControlStore, release: ReleaseId) -> Line | None:
+    """As `weir status` has it; None while the control store is away, which a replay outlives."""
+    from platform_core.cli import facts
+
+    try:
+        read = facts.read(store)
+    except ServiceUnavailable:
+        return None
+    line = next((one for one in facts.lines(read) if one.release == str(release)), None)
+    if line is None or line.role == "failed" or line.state in ("failed", "stopped", "paused"):
+        what = "retired" if line is None else f"{line.state}, {line.reason}".rstrip(", ")
+        raise BatchFailed(f"{release} does not replay: {what}.", remedy=f"See `weir status` and `weir logs {release}`.")
+    if not (there := facts.supervision(read)).there:
+        raise ServiceUnavailable(f"{release} waits, {there}.", remedy="It replays once the supervisor runs.")
+    return line

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 _PANEL = "Data"
 _PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 _KINDS = ("clicks", "lines", "stocks")
-Limit = Annotated[int, typer.Option(help="The most rows to show.", min=1, max=1_000_000)]
+_MOST = 1_000_000
+Limit = Annotated[int, typer.Option(help="The most rows to show.", min=1, max=_MOST)]
 Seconds = Annotated[float, typer.Option(help="The longest that it may take.", min=0.01)]
 As = Annotated[str | None, typer.Option("--client", help="Read what this client is bound to.")]
 
@@ -59,12 +60,13 @@ def get(
     context: typer.Context,
     table: Annotated[str, typer.Argument(help="A table.", autocompletion=tables_here)],
     key: Annotated[list[str], typer.Argument(help="Its key, or the first columns of it.")],
-    limit: Limit = 1000,
+    limit: Limit = 20,
+    everything: Annotated[bool, typer.Option("--all", help="All rows, not the newest alone.")] = False,
     seconds: Seconds = 10.0,
     client: As = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the rows of a key. Of a key with several columns the first ones are enough.
+    """Show the newest rows of a key, the newest first. Of a key with several columns the first ones are enough.
 
     [bold]Examples[/bold]
 
@@ -72,21 +74,24 @@ def get(
 
       weir get stock_stats MMM
 
+      weir get stock_stats MMM --limit 5
+
       weir get stock_stats MMM "2026-01-31 12:00:05"
     """
     from platform_core.read.lookup import get as ask
 
-    _show(ask(settings_of(context), table, key, limit, seconds, client), as_json)
+    answer = ask(settings_of(context), table, key, _MOST if everything else limit, seconds, client)
+    _show(answer, as_json, more="--limit, or all with --all")
 
 
-def _show(answer: Answer, as_json: bool) -> None:
+def _show(answer: Answer, as_json: bool, more: str = "--limit") -> None:
     if as_json:
         print_json(answer.records())
     else:
         print(text_table(answer.columns, answer.rows))
         say(f"{len(answer.rows)} rows from {_sources(answer)}")
     if answer.truncated:
-        say(f"There are more than {len(answer.rows)} rows. Show more with --limit.")
+        say(f"There are more than {len(answer.rows)} rows. Show more with {more}.")
 
 
 def _sources(answer: Answer) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from platform_core.control.catch_up import CatchUp
     from platform_core.control.cutovers import Cutover
     from platform_core.control.drivers import Driver
     from platform_core.control.progress import Progress
@@ -38,6 +39,7 @@ class Line:
     pid: int | None = None
     reason: str = ""
     revision: int = 0  # of its code
+    catch_up: Mapping[str, Any] | None = None  # what it has before it, of a release that is not yet where it shall be
 
     def cells(self) -> tuple[Any, ...]:
         shown = self.state if self.role == "live" else f"{self.state} ({self.role})"
@@ -45,7 +47,12 @@ class Line:
         rate = None if self.rows_per_second is None else round(self.rows_per_second)
         counts = (self.late, self.rejected, self.restarts)
         version = self.release.rpartition("@")[2] + (f".{self.revision}" if self.revision else "")
-        return (self.job, version, shown, self.lag, rate, *times, *counts, self.reason)
+        return (self.job, version, shown, self.lag, rate, *times, *counts, self.why)
+
+    @property
+    def why(self) -> str:
+        """Why it is not as it should be, or how far it has come."""
+        return self.reason or (self.catch_up or {}).get("says", "")
 
 
 @dataclass(frozen=True)
@@ -73,10 +80,11 @@ class Facts:
     progress: Mapping[ReleaseId, Progress]
     beats: Mapping[str, Beat]
     cutovers: Sequence[Cutover] = ()  # under way
+    catch_ups: Mapping[ReleaseId, CatchUp] = field(default_factory=dict["ReleaseId", "CatchUp"])
 
 
 def read(store: ControlStore) -> Facts:
-    from platform_core.control import cutovers, drivers, leases, progress, releases, services, wanted
+    from platform_core.control import catch_up, cutovers, drivers, leases, progress, releases, services, wanted
 
     with store.transaction() as cursor:
         alive = frozenset(name for name, lease in leases.among(cursor, "driver/").items() if lease.alive)
@@ -88,6 +96,7 @@ def read(store: ControlStore) -> Facts:
         progress=progress.latest(store),
         beats=services.all(store),
         cutovers=cutovers.all_open(store),
+        catch_ups=catch_up.read(store),
     )
 
 
@@ -110,6 +119,7 @@ def _line(release: Release, facts: Facts) -> Line:
     asked, driver = facts.wanted.get(release.id), facts.drivers.get(release.id)
     known = {} if release.id not in facts.progress else _measured(facts.progress[release.id])
     state = state_of(asked, driver, alive=driver_lease(release.id) in facts.alive)
+    before_it = facts.catch_ups.get(release.id)
     return Line(
         job=release.id.job,
         release=str(release.id),
@@ -120,6 +130,7 @@ def _line(release: Release, facts: Facts) -> Line:
         pid=driver.pid if driver and state == "running" else None,
         reason=_reason(state, asked, driver, release) or _moving(release, facts),
         revision=release.revision,
+        catch_up=before_it.plain() if before_it else None,
         **known,
     )
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from platform_core.cli.asked import settings_of, store_of, who
-from platform_core.cli.output import AsJson, print_json
+from platform_core.cli.output import AsJson, print_json, say
 from platform_core.errors import SetupError
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ def up(context: typer.Context, as_json: AsJson = False) -> None:
     from platform_core.services import up as services
 
     settings = settings_of(context)
+    say(f"platform of {settings.root}, all state in {settings.home}")
     services.up(settings, Console(stderr=as_json))
     _tell(settings, as_json)
 

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from platform_core.cli.asked import job_names_here, settings_of, store_of, who
+from platform_core.cli.asked import job_names_here, refuse_unknown_job, settings_of, store_of, who
 from platform_core.cli.output import AsJson, print_json, say, text_table
 from platform_core.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import timedelta
 
     from platform_core.control.releases import Release
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _PANEL = "Releases"
 EXIT_REVISION, EXIT_REPLAY = 10, 11
+_REVISION_SECONDS = 120.0  # for the driver to end its batch and for another to start
 Job = Annotated[str, typer.Argument(help="A job of the working tree.", autocompletion=job_names_here)]
 
 
@@ -52,11 +54,12 @@ def plan(
 
       weir plan stock_stats --last 10m --markdown > comment.md
     """
+    from platform_core.declare.discover import job_names
     from platform_core.release.plan.plan import plan_of
     from platform_core.release.plan.recent import length
 
     settings = settings_of(context)
-    _refuse_unknown(job, settings)
+    refuse_unknown_job(job, job_names(settings.root))
     store = store_of(settings)
     store.migrate()
     if last is None:
@@ -82,6 +85,9 @@ def release(
     ] = None,
     again: Annotated[bool, typer.Option("--again", help="Replay also when no row would differ.")] = False,
     note: Annotated[str, typer.Option(help="Kept in the audit.")] = "",
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Show how far the replay is until it follows; of a revision, until it runs.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Freeze the working tree as the job's candidate: it replays history beside the live release, then follows it.
@@ -93,6 +99,8 @@ def release(
 
       weir release stock_stats --note "bids count, too"
 
+      weir release stock_stats --wait
+
       weir release stock_stats --from "2026-01-31 12:00"
 
       weir release stock_stats --revision
@@ -103,18 +111,51 @@ def release(
         raise UsageError("A revision replays nothing.", remedy="Give --revision or --back-to alone.")
     settings = settings_of(context)
     if back_to is None:
-        _refuse_unknown(job, settings)
+        from platform_core.declare.discover import job_names
+
+        refuse_unknown_job(job, job_names(settings.root))
     store = store_of(settings)
     store.migrate()
     if revision or back_to is not None:
         made = _revised(job, back_to, settings, store, note)
-        said = f"{made.title}: in force"
-    else:
-        from platform_core.release.candidate import Asked, release_candidate
+        _tell_warnings(made)
+        if wait:
+            _await_revision(made, store)
+        _tell_made(made, f"{made.title}: in force", as_json)
+        return
+    from platform_core.release.candidate import Asked, release_candidate
 
-        made = release_candidate(job, settings, store, who(), Asked(start, note, again))
-        said = f"{made.id}: replaying from {start}, beside the live release"
+    made = release_candidate(job, settings, store, who(), Asked(start, note, again))
+    _tell_warnings(made)
+    said = f"{made.id}: replaying from {start}, beside the live release"
+    if wait:
+        say(said)
+        made, said = _replayed(made, store)
     _tell_made(made, said, as_json)
+
+
+def _await_revision(made: Release, store: ControlStore) -> None:
+    """Nothing to wait for where the release is not wanted to run."""
+    from platform_core.cli.awaiting import await_all
+    from platform_core.control import wanted
+
+    asked = wanted.of(store, made.id)
+    if asked is not None and asked.state == "run":
+        await_all(store, [asked], "run", _REVISION_SECONDS)
+
+
+def _replayed(made: Release, store: ControlStore) -> tuple[Release, str]:
+    from platform_core.cli.awaiting import await_replay
+    from platform_core.control import releases
+
+    await_replay(store, made.id)
+    there = releases.get(store, made.id)
+    return there, f"{there.id}: {there.state}; see `weir compare {there.id.job}`, then `weir cutover {there.id.job}`"
+
+
+def _tell_warnings(made: Release) -> None:
+    for warning in made.manifest.get("warnings", ()):
+        say(f"warning: {warning}")
 
 
 def _revised(job: str, back_to: int | None, settings: Settings, store: ControlStore, note: str) -> Release:
@@ -126,8 +167,6 @@ def _revised(job: str, back_to: int | None, settings: Settings, store: ControlSt
 
 
 def _tell_made(made: Release, said: str, as_json: bool) -> None:
-    for warning in made.manifest.get("warnings", ()):
-        say(f"warning: {warning}")
     if as_json:
         start = made.replay_from.plain() if made.replay_from else None
         told = {"release": made.id, "revision": made.revision, "state": made.state, "replay_from": start}
@@ -146,13 +185,28 @@ def _tried(job: str, settings: Settings, store: ControlStore, last: timedelta, m
     live = live_of(store, job)
     if live is None:
         raise UsageError(f"Job {job!r} has no live release to compare with.", remedy=f"`weir start {job}` makes one.")
+    tell = _timed()
+    tell(f"starting {live.title} and the working tree, each with its own Spark")
     with sides(settings, live) as both:  # their Sparks start meanwhile
+        tell("comparing their declarations")
         tree = tree_of(settings, job)
         if kind_of(changes_of(settings, live, tree)) is Kind.NONE:
             return plan_of(job, settings, store, tree), None
-        say(f"running {live.title} and the working tree over the same records ...")
-        result = both.run(tree, last, most)
+        result = both.run(tree, last, most, tell)
+        tell("asking what a replay would read and cost")
         return plan_of(job, settings, store, tree), result()
+
+
+def _timed() -> Callable[[str], None]:
+    """Tells, beside the result, what is done at the moment and how long all has taken so far."""
+    import time
+
+    began = time.monotonic()
+
+    def tell(what: str) -> None:
+        say(f"{time.monotonic() - began:5.1f} s  {what} ...")
+
+    return tell
 
 
 def _show(found: Plan, tried: Trial | None, *, as_markdown: bool, as_json: bool) -> None:
@@ -197,11 +251,3 @@ def _code(found: Plan) -> int:
     from platform_core.release.plan.changes import Kind
 
     return {Kind.NONE: 0, Kind.REVISION: EXIT_REVISION, Kind.REPLAY: EXIT_REPLAY}[found.kind]
-
-
-def _refuse_unknown(job: str, settings: Settings) -> None:
-    from platform_core.declare.discover import job_names
-
-    known = job_names(settings.root)
-    if job not in known:
-        raise UsageError(f"There is no job {job!r}.", remedy=f"Jobs: {', '.join(known) or 'none'}.")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from platform_core.cli.asked import job_names_here, settings_of, store_of, who
+from platform_core.cli.asked import job_names_here, refuse_unknown_job, settings_of, store_of, who
 from platform_core.cli.awaiting import await_all
 from platform_core.cli.output import AsJson, print_json, say
 from platform_core.errors import ServiceUnavailable, UsageError
@@ -126,7 +126,7 @@ def restart(
     _refuse_unclear(jobs, every)
     settings = settings_of(context)
     store = store_of(settings)
-    releases = [_live(name, store) for name in _chosen(jobs, settings, started=store)]
+    releases = [_live(name, store, settings) for name in _chosen(jobs, settings, started=store)]
     _finish(store, [wanted.restart(store, release, who(), reason) for release in releases], "run", wait, as_json)
 
 
@@ -155,7 +155,7 @@ def run(
 
     settings = settings_of(context)
     store = store_of(settings)
-    chosen = releases.get(store, _live(release, store))
+    chosen = releases.get(store, _live(release, store, settings))
     argv, environment = command_for(settings, chosen.id, chosen.revision)
     store.close()
     os.chdir(settings.home)
@@ -169,7 +169,7 @@ def _want(context: typer.Context, state: str, asked: tuple[list[str] | None, boo
     _refuse_unclear(jobs, every)
     settings = settings_of(context)
     store = store_of(settings)
-    releases = [_live(name, store) for name in _chosen(jobs, settings, started=store)]
+    releases = [_live(name, store, settings) for name in _chosen(jobs, settings, started=store)]
     done = [wanted.want(store, release, "pause" if state == "pause" else "stop", who(), reason) for release in releases]
     _finish(store, done, state, wait, as_json)
 
@@ -204,6 +204,7 @@ def _accept_gaps(store: ControlStore, releases: Sequence[ReleaseId], by: str) ->
 
 def _to_start(name: str, settings: Settings, store: ControlStore, by: str) -> ReleaseId:
     from platform_core.control import releases
+    from platform_core.declare.discover import job_names
     from platform_core.release.first import first_release
 
     if "@" in name:
@@ -212,7 +213,7 @@ def _to_start(name: str, settings: Settings, store: ControlStore, by: str) -> Re
             raise UsageError(f"{found.id} is retired: nothing of it is left.", remedy="Make a new one: `weir release`.")
         return found.id
     if not releases.of_job(store, name):
-        _check_known(name, settings)
+        refuse_unknown_job(name, job_names(settings.root))
         say(f"{name}: freezing release v1 ...")
     release = first_release(name, settings, store, by)
     for warning in release.manifest.get("warnings", ()):
@@ -220,21 +221,15 @@ def _to_start(name: str, settings: Settings, store: ControlStore, by: str) -> Re
     return release.id
 
 
-def _check_known(name: str, settings: Settings) -> None:
-    from platform_core.declare.discover import job_names
-
-    known = job_names(settings.root)
-    if name not in known:
-        raise UsageError(f"There is no job {name!r}.", remedy=f"Jobs: {', '.join(known) or 'none'}.")
-
-
-def _live(name: str, store: ControlStore) -> ReleaseId:
+def _live(name: str, store: ControlStore, settings: Settings) -> ReleaseId:
     from platform_core.control import releases
+    from platform_core.declare.discover import job_names
 
     if "@" in name:
         return releases.get(store, ReleaseId.parse(name)).id
-    live = next((release.id for release in releases.of_job(store, name) if release.state == "live"), None)
+    live = releases.live_of(store, name)
     if live is None:
+        refuse_unknown_job(name, [*job_names(settings.root), *(one.id.job for one in releases.all(store))])
         raise UsageError(f"Job {name!r} has no live release.", remedy=f"`weir start {name}` makes one.")
     return live
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import duckdb
 
@@ -25,9 +24,9 @@ def get(
     seconds: float = 10.0,
     client: str | None = None,
 ) -> Answer:
-    """The rows whose key begins with `key`, values as text in the order of the key's columns; sorted by the key.
+    """The rows whose key begins with `key`, values as text in the order of the key's columns; at most `limit`.
 
-    Of more than `limit` the last ones, by the rest of the key: where that is a time, the newest.
+    The last ones by the rest of the key come first: where that is a time, the newest.
     """
     store = ControlStore.open(settings)
     try:
@@ -74,10 +73,8 @@ def _matching(
     where = " and ".join(f"{quoted(column)} = cast(? as {types[column]})" for column in values)
     order = ", ".join(f"{quoted(column)} desc" for column in key)
     try:
-        last_first = engine.answer(
-            f"select * from {quoted(live.name)} where {where} order by {order}", *bounds, list(values.values())
-        )
-        return replace(last_first, rows=last_first.rows[::-1])
+        asked = f"select * from {quoted(live.name)} where {where} order by {order}"
+        return engine.answer(asked, *bounds, list(values.values()))
     except (duckdb.ConversionException, duckdb.InvalidInputException) as error:
         wanted = ", ".join(f"{column} {types[column]}" for column in values)
         came = ", ".join(repr(value) for value in values.values())

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from platform_core.declare import StreamingJob
 from platform_core.errors import BatchFailed, WeirError
+from platform_core.stream import spark_log
 from platform_core.stream.author_errors import in_brief
 from platform_core.stream.guard import StopRequested
 from platform_core.stream.pacing import Pace, TriggerClock, keep_time
@@ -23,7 +24,7 @@ _PROVIDERS = "org.apache.spark.sql.execution.streaming.state"
 STATE_STORE = "spark.sql.streaming.stateStore.providerClass"
 EMPTY_BATCHES = "spark.sql.streaming.noDataMicroBatches.enabled"
 _UNTIL_PACED = "50 milliseconds"  # Spark's own interval, for the one wait before the clock is ours
-_LOOKS, _STOPS = 0.5, 0.05  # seconds between two looks at a query that runs, and that ends
+_LOOKS, _STOPS = 0.5, 0.05  # seconds between two looks at a query that goes on for ever, and at one that ends
 _STORES = {"disk": f"{_PROVIDERS}.RocksDBStateStoreProvider", "memory": f"{_PROVIDERS}.HDFSBackedStateStoreProvider"}
 Process = Callable[["DataFrame", int], None]
 
@@ -59,6 +60,7 @@ class ReleaseQuery:
         """With `pace` it goes on for ever, at that pace; else as the trigger says. `empty_batches`: whether a clock
         that has moved is worth a batch without records."""
         # fixed by the first batch; a checkpoint keeps the store that it was begun with
+        spark_log.started(self._rows.sparkSession)
         self._rows.sparkSession.conf.set(STATE_STORE, _STORES[self._job.state])
         self._rows.sparkSession.conf.set(EMPTY_BATCHES, str(empty_batches).lower())
         writer = self._rows.writeStream.queryName(self._job.name).outputMode(self._job.output_mode)
@@ -90,7 +92,7 @@ class ReleaseQuery:
                 idle = asked is not None and not self.query.status["isTriggerActive"]
                 if idle or (asked is not None and time.monotonic() - asked > patience):
                     self._stop()
-                self._wakeup.wait(_LOOKS if asked is None else _STOPS)
+                self._wakeup.wait(_LOOKS if asked is None and self._clock is not None else _STOPS)
             if self._query is not None:
                 self._error = self._query.exception()
         finally:
@@ -123,6 +125,8 @@ class ReleaseQuery:
         except BaseException as error:
             self.failure = error
             self._wakeup.ring()
+            if isinstance(error, StopRequested):
+                spark_log.refused(self._rows.sparkSession)
             raise
 
     def _raise(self) -> None:

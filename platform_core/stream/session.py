@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from platform_core.errors import SettingsError, SetupError
 from platform_core.settings import Settings, use_bundled_java, use_this_python
+from platform_core.stream import spark_log
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -64,6 +65,7 @@ def session(settings: Settings, app: str, **conf: str) -> SparkSession:
     with _deaf_children():
         spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("WARN")
+    spark_log.configure(spark)
     return spark
 
 

@@ -44,6 +44,12 @@ def test_a_wrong_line_ends_with_64_and_no_traceback(weir: Weir, words: list[str]
     assert "Traceback" not in ran.err
 
 
+def test_a_wrong_command_is_answered_once_with_those_that_are_near(weir: Weir) -> None:
+    ran = weir("statsu")
+    assert ran.err.lower().count("did you mean") == 1
+    assert "'status'" in ran.err
+
+
 def test_an_error_says_what_and_what_to_do(weir: Weir) -> None:
     ran = weir("sql", "select 1", WEIR_HOME="/nowhere")
     assert ran.code == 78

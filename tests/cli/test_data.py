@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
+
+import psutil
 import pytest
 
+from platform_core.settings import ROOT
 from tests.cli.conftest import Weir
+from tests.control.words import until
 from tests.read.conftest import Publish, stats
 
 pytestmark = pytest.mark.stack
@@ -47,11 +54,32 @@ def test_a_client_reads_what_it_is_bound_to(weir: Weir, publish: Publish) -> Non
 
 def test_get_gives_the_rows_of_a_key(weir: Weir, publish: Publish) -> None:
     publish("stock_stats", stats("MMM", "ABT"), KEY)
-    assert len(weir("get", "--json", "stock_stats", "MMM").json) == 3
+    assert [row["trade_count"] for row in weir("get", "--json", "stock_stats", "MMM").json] == [2, 1, 0]
     assert weir("get", "--json", "stock_stats", "MMM", "2026-01-31 12:00:02").json[0]["trade_count"] == 2
     bounded = weir("get", "--json", "--limit", "1", "stock_stats", "MMM")
     assert len(bounded.json) == 1
-    assert "There are more than 1 rows" in bounded.err
+    assert bounded.json[0]["trade_count"] == 2
+    assert "There are more than 1 rows. Show more with --limit, or all with --all." in bounded.err
+
+
+def test_get_gives_the_newest_twenty_rows_or_all(weir: Weir, publish: Publish) -> None:
+    publish("stock_stats", stats("MMM", windows=30), KEY)
+    newest = weir("get", "--json", "stock_stats", "MMM").json
+    assert [row["window_start"] for row in newest] == [f"2026-01-31T12:00:{second:02}Z" for second in range(29, 9, -1)]
+    assert len(weir("get", "--json", "--all", "stock_stats", "MMM").json) == 30
+
+
+@pytest.mark.timeout(600)
+def test_ctrl_c_ends_a_query_with_130_and_one_line(weir: Weir, publish: Publish) -> None:
+    publish("stock_stats", stats("MMM"), KEY)
+    endless = "select count(*) from range(100000000) a, range(100000) b"
+    command = [sys.executable, "-m", "platform_core.cli", "sql", "--seconds", "500", endless]
+    environment = {**weir.environment, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(command, env=environment, cwd=weir.folder, stderr=subprocess.PIPE, text=True) as asked:
+        until(lambda: sum(psutil.Process(asked.pid).cpu_times()[:2]) > 5, 120)  # to start takes less than one
+        asked.send_signal(signal.SIGINT)
+        _, said = asked.communicate(timeout=240)
+    assert (asked.returncode, said.strip()) == (130, "interrupted")
 
 
 @pytest.mark.parametrize(

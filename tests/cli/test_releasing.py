@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from shutil import copy
 
 import psutil
 import pytest
 
-from platform_core.control import audit, releases, wanted
+from platform_core.control import audit, releases, services, wanted
 from platform_core.control.store import ControlStore
 from platform_core.names import ReleaseId
 from platform_core.release.contents import JARS_LOCK, LOCK
@@ -18,6 +19,7 @@ from platform_core.release.first import first_release
 from platform_core.settings import ROOT, Settings
 from tests.cli.conftest import Ran, Weir
 from tests.conftest import Broker
+from tests.control.words import until
 from tests.release.conftest import Tree, tree
 
 __all__ = ["tree"]
@@ -84,6 +86,26 @@ def test_a_candidate_is_made_and_a_second_refused(
     assert (second.code, f"{candidate} is a candidate already" in second.err) == (64, True)
 
 
+def test_a_release_may_be_waited_for_until_it_follows(
+    asked: Asked, tree: Tree, live: ReleaseId, store: ControlStore
+) -> None:
+    tree.edit(*ROWS)
+    candidate = ReleaseId(tree.job, 2)
+    services.beat(store, "supervisor", {})
+    with ThreadPoolExecutor(1) as threads:
+        ran = threads.submit(asked, "release", tree.job, "--wait")
+        until(lambda: len(releases.of_job(store, tree.job)) == 2 or ran.done(), 60)
+        services.beat(store, "supervisor", {})
+        releases.set_state(store, candidate, "following", "its replay has reached the live release")
+        done = ran.result(60)
+    assert (done.code, done.out) == (
+        0,
+        f"{candidate}: following; see `weir compare {tree.job}`, then `weir cutover {tree.job}`\n",
+    )
+    assert done.err.startswith(f"{candidate}: replaying from earliest, beside the live release\n")
+    _ = live
+
+
 def test_a_revision_is_put_in_force_and_taken_back(
     asked: Asked, tree: Tree, live: ReleaseId, store: ControlStore
 ) -> None:
@@ -117,6 +139,19 @@ def test_the_last_hour_is_tried_with_both_and_shown(
     tree.edit(*ROWS)
     ran = asked("plan", tree.job, "--last", "1h")
     assert ran.code == 11
+    doing = [line.partition(" s  ")[2] for line in ran.err.splitlines()]
+    assert doing[:3] == [
+        f"starting {live} and the working tree, each with its own Spark ...",
+        "comparing their declarations ...",
+        "choosing the records of the last 60 minutes ...",
+    ]
+    assert doing[3].startswith("reading 3 records up to ")
+    assert doing[4:] == [
+        "asking what a replay would read and cost ...",
+        f"waiting for the rows of {live} ...",
+        "waiting for the rows of the working tree ...",
+        f"comparing 3 rows of {live} with 3 rows of the working tree ...",
+    ]
     assert f"3 rows of {live}, 3 of the working tree; 4 differ" in ran.out
     assert "over 3 records" in ran.out
     lines = [line.split() for line in ran.out.splitlines()]

@@ -88,8 +88,12 @@ def test_stop_pause_and_restart_are_wanted_and_audited(weir: Weir, store: Contro
 def test_a_job_that_is_not_there_is_answered_with_those_that_are(weir: Weir) -> None:
     ran = weir("start", "word_cuont")
     assert (ran.code, ran.out) == (64, "")
-    assert "There is no job 'word_cuont'.\nJobs: clickstream, stock_stats, stocks_raw, word_count" in ran.err
-    assert weir("stop", "word_count").code == 64
+    says = "There is no job 'word_cuont'. Did you mean 'word_count'?\nJobs: clickstream, stock_stats, stocks_raw, "
+    assert says in ran.err
+    for command in ("restart", "stop", "pause", "run"):
+        assert says in weir(command, "word_cuont").err
+    never = weir("stop", "word_count")
+    assert (never.code, "Job 'word_count' has no live release.\n`weir start word_count`" in never.err) == (64, True)
     assert weir("stop", "word_count@v9").code == 64
 
 

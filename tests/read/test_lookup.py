@@ -25,18 +25,20 @@ def test_a_whole_key_gives_its_row(settings: Settings, publish: Publish, time: s
     assert [(row["ticker"], row["trade_count"]) for row in answer.records()] == [("ABT", 4)]
 
 
-def test_a_part_of_the_key_gives_all_rows_that_begin_with_it_in_order(settings: Settings, publish: Publish) -> None:
+def test_a_part_of_the_key_gives_all_rows_that_begin_with_it_the_newest_first(
+    settings: Settings, publish: Publish
+) -> None:
     publish("stock_stats", stats("MMM", "ABT").take([5, 3, 4, 2, 0, 1]), KEY)
     answer = get(settings, "stock_stats", ["MMM"])
-    assert [row["trade_count"] for row in answer.records()] == [0, 1, 2]
-    assert answer.rows[0][1] == NOON
+    assert [row["trade_count"] for row in answer.records()] == [2, 1, 0]
+    assert answer.rows[-1][1] == NOON
 
 
-def test_of_many_rows_of_a_part_the_newest_are_given_in_order(settings: Settings, publish: Publish) -> None:
+def test_of_many_rows_of_a_part_the_newest_are_given(settings: Settings, publish: Publish) -> None:
     publish("stock_stats", stats("MMM", windows=10), KEY)
     answer = get(settings, "stock_stats", ["MMM"], limit=4)
     starts = [row["window_start"] for row in answer.records()]
-    assert (starts, answer.truncated) == ([NOON + timedelta(seconds=second) for second in (6, 7, 8, 9)], True)
+    assert (starts, answer.truncated) == ([NOON + timedelta(seconds=second) for second in (9, 8, 7, 6)], True)
 
 
 def test_a_key_is_read_by_its_columns_type(settings: Settings, publish: Publish) -> None:

@@ -5,6 +5,7 @@ All of it from Dagster's dropdowns; tests/stack/test_tutorial.py does it from th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -129,6 +130,15 @@ def test_a_stream_stops_and_starts_where_it_was(platform: Platform) -> None:
     until(lambda: held(platform, V3), "a driver holds it")
     assert "generation" in launched(platform, "restart", JOB)
     assert platform.batch(V3) >= batch
+
+
+def test_no_driver_of_a_healthy_platform_logs_an_error(platform: Platform) -> None:
+    """After releases, replays, a cutover, a rollback, a reset, stops and starts."""
+    logs = sorted(platform.settings.logs.glob("driver-*.log"))
+    assert len(logs) == 3
+    wrong = re.compile(r"ERROR|Traceback|StopRequested|falling behind|\"level\":\"error\"")
+    lines = [f"{log.name}: {line}" for log in logs for line in log.read_text(errors="replace").splitlines()]
+    assert [line[:300] for line in lines if wrong.search(line)] == []
 
 
 def test_the_audit_names_whoever_launched_it(platform: Platform) -> None:

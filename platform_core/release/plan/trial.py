@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from platform_core.archived import protocol
 from platform_core.broker import Broker
+from platform_core.control.catch_up import duration
 from platform_core.control.position import as_text
 from platform_core.control.releases import Release
 from platform_core.errors import BatchFailed
@@ -29,6 +30,7 @@ from platform_core.release import archive
 from platform_core.release.compare import Comparison, Side, compare
 from platform_core.release.plan.recent import Recent, recent
 from platform_core.release.plan.tree import Tree
+from platform_core.release.plan.wording import moment
 from platform_core.release.starting import EVENTS, LOOKUPS, topics_of
 from platform_core.settings import Settings
 
@@ -70,18 +72,27 @@ class Sides:
         for program in _programs(self._settings, self._live):
             self._children.append((program, _begin(program, self._live.id.job, _place(self._folder, program))))
 
-    def run(self, tree: Tree, last: timedelta, most: int = MOST) -> Callable[[], Trial]:
-        """Chooses the records and lets both run. What it returns waits for them, and compares."""
+    def run(
+        self, tree: Tree, last: timedelta, most: int = MOST, tell: Callable[[str], None] = lambda _: None
+    ) -> Callable[[], Trial]:
+        """Chooses the records and lets both run. What it returns waits for them, and compares. `tell` hears of it."""
         began = time.monotonic()
         declared = [self._live.manifest["declared"], tree.declared]
         events, lookups = ([name for one in declared for name in topics_of(one, *kind)] for kind in (EVENTS, LOOKUPS))
+        tell(f"choosing the records of the last {duration(last.total_seconds())}")
         chosen = recent(Broker(self._settings), events, lookups, last, most)
+        tell(f"reading {chosen.records:,} records up to {moment(chosen.until_ms)} on both sides")
         for program, child in self._children:
             _ask(child, chosen, times=program.name == TREE)  # both read the same records
 
         def result() -> Trial:
             deadline = time.monotonic() + _SECONDS
-            told = {one.name: _told(one, child, self._folder, deadline) for one, child in self._children}
+            told: dict[str, dict[str, Any]] = {}
+            for one, child in self._children:
+                tell(f"waiting for the rows of {_named(one)}")
+                told[one.name] = _told(one, child, self._folder, deadline)
+            rows = " with ".join(f"{told[one.name]['rows']:,} rows of {_named(one)}" for one, _ in self._children)
+            tell(f"comparing {rows}")
             comparison = _compared(self._live, tree, told[TREE], self._folder)
             personal = tuple(tree.declared["output"]["personal"])
             return Trial(chosen, comparison, personal, round(time.monotonic() - began, 1))
@@ -155,6 +166,10 @@ def _told(program: _Program, child: subprocess.Popen[str], folder: Path, deadlin
             remedy="Correct the job; `weir check` compares its columns.",
         )
     return json.loads(out.splitlines()[-1])
+
+
+def _named(program: _Program) -> str:
+    return f"the {TREE}" if program.name == TREE else program.name
 
 
 def _place(folder: Path, program: _Program) -> Path:

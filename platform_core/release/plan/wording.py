@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from platform_core.control import catch_up
 from platform_core.release.compare.comparison import ColumnFigures, Example, Shown
 from platform_core.release.plan.changes import Change, Kind
 from platform_core.release.plan.plan import Plan, Touched
@@ -166,10 +167,7 @@ def size(count: int | None) -> str:
 
 
 def duration(hours: float) -> str:
-    seconds = hours * 3600
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} minutes" if hours < 1.5 else f"{hours:.1f} hours"
+    return catch_up.duration(hours * 3600)
 
 
 def moment(at_ms: int) -> str:

@@ -1,0 +1,103 @@
+"""What `weir release --wait` says while a candidate replays, and how it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import pytest
+
+from platform_core.cli import awaiting
+from platform_core.control import drivers, releases, services, wanted
+from platform_core.control.store import ControlStore
+from platform_core.errors import BatchFailed, ServiceUnavailable
+from platform_core.names import ReleaseId
+from tests.cli.conftest import Weir
+from tests.control.test_catch_up import batches, made
+from tests.control.words import until
+
+pytestmark = pytest.mark.stack
+V1, V2 = ReleaseId("stock_stats", 1), ReleaseId("stock_stats", 2)
+
+
+@pytest.fixture(autouse=True)
+def candidate(store: ControlStore) -> Iterator[None]:
+    """It has read a quarter of what the live release has."""
+    services.beat(store, "supervisor", {})
+    made(store, V1, "live")
+    made(store, V2, "replaying", {"t": {0: 0}})
+    batches(store, V1, {"t": {0: 4_000}})
+    batches(store, V2, {"t": {0: 500}}, {"t": {0: 1_000}})
+    wanted.want(store, V2, "run", "ann")
+    yield
+    with store.transaction() as cursor:
+        cursor.execute("truncate weir.services, weir.positions, weir.progress, weir.wanted, weir.drivers, weir.leases")
+
+
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    lines: list[str] = []
+    monkeypatch.setattr(awaiting, "say", lines.append)
+    monkeypatch.setattr(awaiting, "_TELL_SECONDS", 0.0)
+    return lines
+
+
+@pytest.fixture
+def waiting(store: ControlStore, said: list[str]) -> Iterator[Future[None]]:
+    _ = said
+    with ThreadPoolExecutor(1) as threads:
+        yield threads.submit(awaiting.await_replay, store, V2)
+        releases.set_state(store, V2, "retired", "the test is over")
+
+
+def test_a_wait_tells_how_far_the_replay_is_until_it_follows(
+    store: ControlStore, said: list[str], waiting: Future[None]
+) -> None:
+    until(lambda: said)
+    assert said == [
+        "stock_stats@v2 waiting: replay 25 % done, 3,000 records left, 50 records/s, can be live in about 60 s"
+    ]
+    releases.set_state(store, V2, "following", "it is there")
+    waiting.result(20)
+
+
+def test_a_wait_ends_when_the_candidate_fails_or_is_stopped(store: ControlStore, waiting: Future[None]) -> None:
+    drivers.report(store, V2, state="failed", given_up=True, reason="Java is missing")
+    with pytest.raises(BatchFailed, match="stock_stats@v2 does not replay: failed, Java is missing"):
+        waiting.result(20)
+    drivers.report(store, V2, state="stopped", given_up=False)
+    wanted.want(store, V2, "stop", "bob")
+    with pytest.raises(BatchFailed, match="stock_stats@v2 does not replay: stopped, by bob"):
+        awaiting.await_replay(store, V2)
+
+
+def test_a_wait_ends_where_nothing_supervises(store: ControlStore, said: list[str]) -> None:
+    _ = said
+    with store.transaction() as cursor:
+        cursor.execute("truncate weir.services")
+    with pytest.raises(ServiceUnavailable, match="NOTHING SUPERVISES"):
+        awaiting.await_replay(store, V2)
+
+
+def test_ctrl_c_leaves_the_replay_alone_and_says_so(
+    store: ControlStore, said: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(awaiting.time, "sleep", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        awaiting.await_replay(store, V2)
+    assert said[-1] == "stock_stats@v2 replays on; `weir status stock_stats` shows how far it is."
+
+
+def test_status_shows_how_far_a_replay_is(weir: Weir) -> None:
+    shown = weir("status", "stock_stats")
+    line = next(line for line in shown.out.splitlines() if " v2 " in line)
+    assert line.endswith("replay 25 % done, 3,000 records left, 50 records/s, can be live in about 60 s")
+    told = {one["release"]: one["catch_up"] for one in weir("status", "--json").json["releases"]}
+    assert (told["stock_stats@v1"], told["stock_stats@v2"]["share"], told["stock_stats@v2"]["seconds"]) == (
+        None,
+        0.25,
+        60,
+    )
