@@ -16,7 +16,6 @@ import pytest
 from analytics.daily_prices.table import daily_prices
 from platform_core.orchestrate import first_days
 from platform_core.orchestrate.daily import daily_definitions, daily_job, daily_schedule, daily_sensor
-from platform_core.orchestrate.keys import table_key
 from tests.conftest import Broker
 
 ZONE = ZoneInfo(daily_prices.zone)
@@ -88,9 +87,11 @@ def test_partitions_begin_at_the_day_of_the_first_record(broker: Broker, tmp_pat
     settings = broker.settings.model_copy(update={"home": tmp_path})
 
     def partitions() -> list[str]:
-        node = daily_definitions(table, settings).resolve_asset_graph().get(table_key(table.name))
-        assert node.partitions_def is not None
-        return list(node.partitions_def.get_partition_keys())
+        asset = next(iter(daily_definitions(table, settings).assets or ()))
+        assert isinstance(asset, dg.AssetsDefinition)
+        (spec,) = asset.specs
+        assert spec.partitions_def is not None
+        return list(spec.partitions_def.get_partition_keys())
 
     assert first_days.find(settings, table, now) is None
     assert len(partitions()) > 365

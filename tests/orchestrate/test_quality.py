@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -56,19 +57,21 @@ def ticked(platform: Platform, cursor: str | None = None) -> tuple[list[bool], s
     return [event.passed for event in told.asset_events], told.cursor
 
 
-def minutes_later(cursor: str) -> str:
-    return json.dumps({name: [subject, place, at - 61] for name, (subject, place, at) in json.loads(cursor).items()})
+def told_ago(cursor: str, seconds: float) -> str:
+    """The cursor as it would be when everything in it was told so long ago."""
+    told = json.loads(cursor).items()
+    return json.dumps({name: [subject, place, time.time() - seconds] for name, (subject, place, _) in told})
 
 
 def test_a_row_that_should_not_be_there_shows_with_the_next_report_of_its_table(followed: Platform, job: Job) -> None:
     passed, cursor = ticked(followed)
     assert passed == [True]
     job.commit(1, [stat("C", count=10)], at=20)
-    assert ticked(followed, cursor)[0] == [], "not within the minute"
-    assert ticked(followed, minutes_later(cursor))[0] == [False]
+    assert ticked(followed, told_ago(cursor, 1))[0] == [], "not within the minute"
+    assert ticked(followed, told_ago(cursor, 61))[0] == [False]
 
 
 def test_a_verdict_that_stays_is_not_told_each_minute(followed: Platform, job: Job) -> None:
     _, cursor = ticked(followed)
     job.commit(1, [stat("C")], at=20)
-    assert ticked(followed, minutes_later(cursor))[0] == []
+    assert ticked(followed, told_ago(cursor, 61))[0] == []
