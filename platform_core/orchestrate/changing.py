@@ -16,7 +16,7 @@ from platform_core.control.cutovers import Cutover
 from platform_core.errors import BatchFailed, UsageError
 from platform_core.names import ReleaseId
 from platform_core.orchestrate.platform import Platform
-from platform_core.orchestrate.steering import Act, Request, Why, stream_job
+from platform_core.orchestrate.steering import Request, Why, stream_job
 from platform_core.release import cutting_over
 from platform_core.release.candidate import Asked, release_candidate
 from platform_core.release.comparing import compare_releases
@@ -43,14 +43,14 @@ class Anew(Why):
 
 
 def changing_jobs(platform: Platform) -> list[dg.JobDefinition]:
-    plain = [stream_job(platform, name, act, about) for name, (act, about) in _ACTIONS.items()]
     return [
         stream_job(platform, "plan", _plan, _ABOUT_PLAN, looks=True),
-        stream_job(platform, "release", _release, _ABOUT_RELEASE, From),
-        *plain,
-        stream_job(platform, "cut_over", _cut_over, _ABOUT_CUT_OVER, Together),
-        stream_job(platform, "roll_back", _roll_back, _ABOUT_ROLL_BACK, Together),
-        stream_job(platform, "reset", _reset, _ABOUT_RESET, Anew),
+        stream_job(platform, "release", _release, _ABOUT_RELEASE, From, repeats=False),
+        stream_job(platform, "compare", _compare, _ABOUT_COMPARE),
+        stream_job(platform, "retire", _retire, _ABOUT_RETIRE, repeats=False),
+        stream_job(platform, "cut_over", _cut_over, _ABOUT_CUT_OVER, Together, repeats=False),
+        stream_job(platform, "roll_back", _roll_back, _ABOUT_ROLL_BACK, Together, repeats=False),
+        stream_job(platform, "reset", _reset, _ABOUT_RESET, Anew, repeats=False),
     ]
 
 
@@ -124,13 +124,10 @@ _ABOUT_CUT_OVER = (
     f"Makes the candidate live at one exact offset. Refused unless the newest comparison passed. {_TOGETHER}"
 )
 _ABOUT_ROLL_BACK = f"Makes the former release live again, from the failing one's last commit on. {_TOGETHER}"
-_ACTIONS: dict[str, tuple[Act, str]] = {
-    "compare": (
-        _compare,
-        "Compares the candidate's table with the live one's at the same offsets; the run fails when they differ.",
-    ),
-    "retire": (_retire, "Removes the oldest release on standby: table, topic, checkpoint, group and code. For good."),
-}
+_ABOUT_COMPARE = (
+    "Compares the candidate's table with the live one's at the same offsets; the run fails when they differ."
+)
+_ABOUT_RETIRE = "Removes the oldest release on standby: table, topic, checkpoint, group and code. For good."
 
 
 def _awaited(platform: Platform, asked: Cutover) -> str:

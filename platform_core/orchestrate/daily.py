@@ -1,5 +1,6 @@
 """Daily tables in Dagster: a partitioned asset, a schedule for the day that is over, a sensor for new records."""
 
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 from time import monotonic
 from zoneinfo import ZoneInfo
@@ -7,6 +8,7 @@ from zoneinfo import ZoneInfo
 import dagster as dg
 
 from platform_core.declare import DailyTable
+from platform_core.orchestrate import first_days
 from platform_core.orchestrate.days import Computed, compute
 from platform_core.orchestrate.keys import table_key
 from platform_core.orchestrate.nodes import daily_table_node
@@ -94,6 +96,7 @@ def daily_sensor(table: DailyTable, settings: Settings, job: "dg.UnresolvedAsset
         if seen.trouble or topic not in seen.topics:
             return dg.SkipReason(seen.trouble or f"topic {topic} does not exist yet")
         end = seen.topics[topic].written
+        _find_first_day(table, settings, now)
         if not context.cursor:  # whatever is there is new, one interval from now: a platform that starts has other work
             return dg.SensorResult(cursor=Refreshed(0, now.timestamp()).to_json())
         days = days_to_refresh(Refreshed.from_json(context.cursor), end, now, table)
@@ -105,7 +108,17 @@ def daily_sensor(table: DailyTable, settings: Settings, job: "dg.UnresolvedAsset
     return sensor
 
 
-def daily_definitions(table: DailyTable, settings: Settings) -> dg.Definitions:
+def _find_first_day(table: DailyTable, settings: Settings, now: datetime) -> None:
+    """Once it is kept, `tree_changed` has the location loaded anew, with partitions from that day on."""
+    if not first_days.known(settings, table):
+        found = first_days.find(settings, table, now)
+        if found is not None:
+            first_days.keep(settings, table, found)
+
+
+def daily_definitions(declared: DailyTable, settings: Settings) -> dg.Definitions:
+    """Partitions, schedule and sensor begin where data begins."""
+    table = replace(declared, since=first_days.first_day(settings, declared))
     job = daily_job(table)
     return dg.Definitions(
         assets=[daily_asset(table, settings)],

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from statistics import fmean
 
+import dagster as dg
+
 from platform_core.orchestrate.sightings import Batch, Release, Topic
 
 REPORT_SECONDS = 60.0  # a materialization more often bloats the event log and wakes eager automation
@@ -28,7 +30,7 @@ class Told:
 NOTHING_YET = Told("", 0, 0.0)
 
 
-def table_facts(release: Release, behind: int | None) -> dict[str, int | float | str]:
+def table_facts(release: Release, behind: int | None, now: float) -> dict[str, dg.RawMetadataValue]:
     """Of the batches since about the last report. Totals and means, so that no peak of a single batch misleads."""
     last = [batch for batch in release.batches if batch.age <= REPORT_SECONDS] or list(release.batches[-1:])
     return {
@@ -41,7 +43,8 @@ def table_facts(release: Release, behind: int | None) -> dict[str, int | float |
         "rows_written": sum(batch.rows for batch in last),
         "batch": last[-1].number if last else 0,
         "position": release.position,
-        "watermark_seconds": release.watermark_ms // 1000,
+        "watermark": dg.MetadataValue.timestamp(release.watermark_ms / 1000) if release.watermark_ms else "none yet",
+        "watermark_behind_seconds": round(now - release.watermark_ms / 1000, 1) if release.watermark_ms else 0.0,
         "release": release.name,
     }
 

@@ -6,6 +6,7 @@ import dagster as dg
 
 SOURCES = "sources"
 ANALYTICS = "analytics"
+OVERVIEW = dg.AssetKey(["overview", "streams"])
 
 
 def topic_key(topic: str) -> dg.AssetKey:

@@ -12,7 +12,10 @@ from platform_core.orchestrate.health import AS_DECLARED, CHECKS, Verdict, as_de
 from platform_core.orchestrate.keys import live_key, topic_key
 from platform_core.orchestrate.looking import topic_ids
 from platform_core.orchestrate.nodes import candidate_node, live_node, stream_table_node, topic_node
+from platform_core.orchestrate.overview import overview_node, overview_told
 from platform_core.orchestrate.platform import Platform
+from platform_core.orchestrate.quality import quality_followed
+from platform_core.orchestrate.reloading import tree_changed
 from platform_core.orchestrate.spark import spark_on_demand
 from platform_core.orchestrate.steering import steering_jobs
 from platform_core.orchestrate.streams import evaluation, judged, stream_facts, stream_health, topics_seen
@@ -35,6 +38,9 @@ def location(platform: Platform) -> dg.Definitions:
                 stream_health(platform),
                 topics_seen(platform),
                 candidates_compared(platform),
+                overview_told(platform),
+                quality_followed(platform),
+                tree_changed(platform.settings),
             ],
             resources={"spark": spark_on_demand(platform.settings)},
             executor=dg.in_process_executor,  # a process for each step costs a start of 20 s and gains nothing
@@ -48,7 +54,8 @@ def location(platform: Platform) -> dg.Definitions:
 
 
 def _nodes(platform: Platform) -> list[dg.AssetSpec]:
-    nodes = [topic_node(topic, platform.writer_of(name)) for name, topic in sorted(platform.topics.items())]
+    nodes = [overview_node()]
+    nodes += [topic_node(topic, platform.writer_of(name)) for name, topic in sorted(platform.topics.items())]
     for job in platform.jobs.values():
         nodes += [live_node(job), candidate_node(job), stream_table_node(job)]
     return nodes

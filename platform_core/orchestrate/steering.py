@@ -11,6 +11,7 @@ from platform_core.control.wanted import Wanted
 from platform_core.errors import ServiceUnavailable, UsageError, WeirError
 from platform_core.names import ReleaseId
 from platform_core.orchestrate.health import HEARTBEAT_SECONDS
+from platform_core.orchestrate.keys import live_key
 from platform_core.orchestrate.looking import supervisor_silent_for
 from platform_core.orchestrate.platform import Platform
 from platform_core.release.first import first_release
@@ -77,25 +78,35 @@ def _live(platform: Platform, job: str) -> ReleaseId:
 
 
 def stream_job(
-    platform: Platform, action: str, act: Act, about: str, asks: type[dg.Config] = Why, looks: bool = False
+    platform: Platform,
+    action: str,
+    act: Act,
+    about: str,
+    asks: type[dg.Config] = Why,
+    looks: bool = False,
+    repeats: bool = True,
 ) -> dg.JobDefinition:
     """A job of one op for one stream, chosen as the partition: the page shows a dropdown; `asks`: its launchpad. One
-    that only `looks` needs nobody who supervises."""
+    that only `looks` needs nobody who supervises; one that never `repeats` is not done again after a lost worker."""
 
     @dg.op(name=f"{action}_stream", description=about, config_schema=asks.to_config_schema().as_field())
     def op(context: dg.OpExecutionContext) -> None:
         user = context.run.tags.get(USER_TAG, "someone")
         request = Request(context.partition_key, f"{user} in Dagster run {context.run_id}", **context.op_config)
+        if not repeats:
+            _refuse_a_second_time(context.instance, context.run)
         said = _loudly(platform, request, act, looks)
         context.log.info(said)
-        context.add_output_metadata({"said": dg.MetadataValue.md(said)})
+        context.add_output_metadata(
+            {"said": dg.MetadataValue.md(said), "page": dg.MetadataValue.asset(live_key(request.job))}
+        )
 
     @dg.job(
         name=action,
         description=f"{about} Choose the stream as the partition.",
         partitions_def=dg.StaticPartitionsDefinition(sorted(platform.jobs)),
         executor_def=dg.in_process_executor,
-        tags={"weir/action": action},
+        tags={"weir/action": action, "dagster/priority": "10", "dagster/retry_strategy": "ALL_STEPS"},
     )
     def job() -> None:
         op()
@@ -111,6 +122,17 @@ def _loudly(platform: Platform, request: Request, act: Act, looks: bool) -> str:
         return act(platform, request)
     except WeirError as error:
         raise dg.Failure(description=str(error), allow_retries=False) from error
+
+
+def _refuse_a_second_time(instance: dg.DagsterInstance, run: dg.DagsterRun) -> None:
+    """Dagster asks again for a run whose worker was lost. Where that had begun, nobody knows how far it came."""
+    first = run.tags.get("dagster/parent_run_id") if "dagster/retry_number" in run.tags else None
+    if first is not None and instance.get_run_stats(first).start_time is not None:
+        raise dg.Failure(
+            f"Nothing was changed: run {first} had begun this, and its worker was lost. `weir history` says how far it "
+            "came; launch the job anew for what is missing.",
+            allow_retries=False,
+        )
 
 
 def _refuse_unless_supervised(silent_for: float | None) -> None:

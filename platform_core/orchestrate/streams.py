@@ -10,12 +10,14 @@ from typing import Any
 
 import dagster as dg
 
-from platform_core.orchestrate import facts, health, looking, sightings
+from platform_core.names import ReleaseId
+from platform_core.orchestrate import excerpts, facts, health, looking, sightings
 from platform_core.orchestrate.facts import NOTHING_YET, Told
 from platform_core.orchestrate.health import Verdict
 from platform_core.orchestrate.keys import live_key, table_key, topic_key
 from platform_core.orchestrate.platform import Platform
 from platform_core.orchestrate.topics import ask
+from platform_core.read.tables import LiveTable
 
 LOOK_SECONDS = 15  # with a lease of 15 s and a tick of 5 s, a dead driver shows well within a minute
 SAY_AGAIN_SECONDS = 600.0  # a verdict that stays as it is; each event stays in Dagster's log for ever
@@ -37,7 +39,7 @@ def stream_facts(platform: Platform) -> dg.SensorDefinition:
         events: list[Event] = []
         for name, release in seen.releases.items():
             events += _of_table(platform, name, release, broker, told, now)
-            events += _of_release(name, release, told, now)
+            events += _of_release(platform, name, release, told, now)
         return _result(events, told)
 
     return sensor
@@ -108,29 +110,40 @@ def _of_table(
     if not release.position or not told.get(name, NOTHING_YET).due(release.name, release.position, now):
         return []
     told[name] = Told(release.name, release.position, now)
-    numbers = facts.table_facts(release, sightings.behind(release, platform.reads(name), broker))
-    return [dg.AssetMaterialization(table_key(job.output.name), metadata=numbers)]
+    numbers = facts.table_facts(release, sightings.behind(release, platform.reads(name), broker), now)
+    live = LiveTable(job.output.name, platform.settings.table_uri(ReleaseId.parse(release.name)))
+    rows = excerpts.some_rows(platform, name, live)
+    return [dg.AssetMaterialization(table_key(job.output.name), metadata={**numbers, "some rows": rows})]
 
 
-def _of_release(name: str, release: sightings.Release, told: dict[str, Told], now: float) -> list[Event]:
+def _of_release(
+    platform: Platform, name: str, release: sightings.Release, told: dict[str, Told], now: float
+) -> list[Event]:
     """A materialization of the live node says that a driver has begun."""
     pid = release.driver.pid if release.driver and release.runs else None
     if pid is None or not told.get(f"{name} driver", NOTHING_YET).due(f"{release.name} {pid}", 0, now):
         return []
     told[f"{name} driver"] = Told(f"{release.name} {pid}", 0, now)
-    return [dg.AssetMaterialization(live_key(name), metadata=facts.live_facts(release))]
+    metadata = {**facts.live_facts(release), "releases": excerpts.history(platform, name)}
+    return [dg.AssetMaterialization(live_key(name), metadata=metadata)]
 
 
 def _news(key: dg.AssetKey, verdicts: Sequence[Verdict], told: dict[str, Told], now: float) -> list[Event]:
     """Verdicts that changed, or were last told long ago."""
     events: list[Event] = []
     for verdict in verdicts:
-        name = f"{key.to_user_string()} {verdict.check}"
-        last = told.get(name, NOTHING_YET)
-        if last.subject != verdict.gist or now - last.at >= SAY_AGAIN_SECONDS:
-            told[name] = Told(verdict.gist, 0, now)
+        if is_news(told, f"{key.to_user_string()} {verdict.check}", verdict.gist, now):
             events.append(evaluation(key, verdict))
     return events
+
+
+def is_news(told: dict[str, Told], name: str, gist: str, now: float) -> bool:
+    """Whether it was not told before, or long ago; it counts as told from now on."""
+    last = told.get(name, NOTHING_YET)
+    news = last.subject != gist or now - last.at >= SAY_AGAIN_SECONDS
+    if news:
+        told[name] = Told(gist, 0, now)
+    return news
 
 
 def evaluation(key: dg.AssetKey, verdict: Verdict) -> dg.AssetCheckEvaluation:

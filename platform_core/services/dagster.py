@@ -1,12 +1,13 @@
-"""Dagster: a code server, the web page and the daemon, with their storage in Postgres.
+"""Dagster: a code server, the forker of runs, the web page and the daemon, with their storage in Postgres.
 
-Three processes instead of `dg dev`, whose clean stop takes 35-40 s and which nobody restarts piece by piece. Web page
-and daemon share the one code server, so the code is loaded once.
+Instead of `dg dev`, whose clean stop takes 35-40 s and which nobody restarts piece by piece. Web page and daemon share
+the one code server; runs are forked from a process that has loaded the code, too.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 import urllib.parse
 import urllib.request
@@ -27,7 +28,7 @@ PASSWORD = "WEIR_DAGSTER_PASSWORD"  # by name, as Dagster shows its configuratio
 
 
 def servers(settings: Settings) -> tuple[Service, ...]:
-    return (code_server(settings), web_page(settings), daemon(settings))
+    return (code_server(settings), runs(settings), web_page(settings), daemon(settings))
 
 
 def code_server(settings: Settings) -> Service:
@@ -39,7 +40,19 @@ def code_server(settings: Settings) -> Service:
         ("dagster", *words),
         ready=lambda: ports.answers(port),
         ports=(port,),
-        memory_mb=4000,  # with the runs that it launches
+        memory_mb=2000,
+    )
+
+
+def runs(settings: Settings) -> Service:
+    """Forks a worker for each run. Ready when it reads; until then the queue keeps runs."""
+    words = (str(settings.root), MODULE, str(_pipe(settings)))
+    return _service(
+        settings,
+        "dagster-runs",
+        ("platform_core.orchestrate.forker", *words),
+        ready=lambda: _read(_pipe(settings)),
+        memory_mb=4000,  # with the runs at work
     )
 
 
@@ -90,10 +103,23 @@ def _home(settings: Settings) -> Path:
     return settings.home / "dagster"
 
 
+def _pipe(settings: Settings) -> Path:
+    return _home(settings) / "runs.pipe"
+
+
+def _read(pipe: Path) -> bool:
+    try:
+        os.close(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
+    except OSError:  # not there, or nobody has it open
+        return False
+    return True
+
+
 def _environment(settings: Settings) -> dict[str, str]:
     env = settings.child_environment()
     env["DAGSTER_HOME"] = str(_home(settings))
     env["PYTHONPATH"] = str(settings.root)
+    env["DAGSTER_GRPC_TIMEOUT_SECONDS"] = "180"  # of the code server's answers: beside busy streams 60 are not enough
     env["MALLOC_ARENA_MAX"] = "2"  # glibc keeps an arena a thread: a third less memory
     env[PASSWORD] = settings.password()
     return env
@@ -125,9 +151,27 @@ def instance(settings: Settings) -> dict[str, Any]:
         "nux": {"enabled": False},
         "sensors": {"use_threads": True, "num_workers": 4},  # else one slow sensor holds up the others
         "schedules": {"use_threads": True, "num_workers": 2},
+        "run_launcher": {
+            "module": "platform_core.orchestrate.launching",
+            "class": "ForkingLauncher",
+            "config": {"pipe": str(_pipe(settings))},
+        },
         # Control jobs are short and must not wait behind a backfill; batch sessions take turns in their pool.
-        "concurrency": {"runs": {"max_concurrent_runs": 4}, "pools": {"default_limit": 1, "granularity": "run"}},
-        "run_monitoring": {"enabled": True, "start_timeout_seconds": 180, "cancel_timeout_seconds": 60},
+        "concurrency": {"runs": {"max_concurrent_runs": 8}, "pools": {"default_limit": 1, "granularity": "run"}},
+        "run_queue": {
+            "dequeue_interval_seconds": 2,
+            "max_user_code_failure_retries": 24,  # with the delay two minutes, in which the forker is back
+            "user_code_failure_retry_delay": 5,
+        },
+        # A run that was launched and did not begin is said to have failed, and asked for again; so is one whose worker
+        # died. Operations that may not be done twice refuse the second (orchestrate/steering.py).
+        "run_monitoring": {
+            "enabled": True,
+            "start_timeout_seconds": 60,
+            "cancel_timeout_seconds": 60,
+            "poll_interval_seconds": 10,
+        },
+        "run_retries": {"enabled": True, "max_retries": 2, "retry_on_asset_or_op_failure": False},
         "retention": {
             "sensor": {"purge_after_days": {"skipped": 1, "success": 7, "failure": 30}},
             "schedule": {"purge_after_days": {"skipped": 1, "success": 30, "failure": 30}},

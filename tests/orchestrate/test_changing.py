@@ -39,7 +39,10 @@ def run(platform: Platform, action: str, **asked: object) -> dg.ExecuteInProcess
 
 def launch(platform: Platform, action: str, **asked: object) -> str:
     """Why the run failed."""
-    result = run(platform, action, **asked)
+    return why_not(run(platform, action, **asked))
+
+
+def why_not(result: dg.ExecuteInProcessResult) -> str:
     assert not result.success
     (event,) = [event for event in result.all_events if event.is_step_failure]
     data = event.step_failure_data
@@ -86,3 +89,17 @@ def test_each_takes_its_stream_from_a_dropdown_and_says_what_it_does(supervised:
         assert job.partitions_def.get_partition_keys() == sorted(supervised.jobs)
         assert job.description
         assert job.description.endswith("Choose the stream as the partition.")
+
+
+@pytest.mark.parametrize("began", [True, False])
+def test_a_change_whose_worker_was_lost_is_made_again_only_when_it_never_began(
+    supervised: Platform, began: bool
+) -> None:
+    (job,) = [job for job in changing_jobs(supervised) if job.name == "cut_over"]
+    with dg.DagsterInstance.ephemeral() as instance:
+        first = instance.create_run_for_job(job)
+        if began:
+            instance.report_dagster_event(dg.DagsterEvent("PIPELINE_START", "cut_over"), run_id=first.run_id)
+        asked_again = {"dagster/retry_number": "1", "dagster/parent_run_id": first.run_id}
+        result = job.execute_in_process(instance=instance, partition_key=JOB, raise_on_error=False, tags=asked_again)
+    assert ("its worker was lost" in why_not(result)) is began

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -13,7 +14,8 @@ import dagster as dg
 import pytest
 
 from analytics.daily_prices.table import daily_prices
-from platform_core.orchestrate.daily import daily_job, daily_schedule, daily_sensor
+from platform_core.orchestrate import first_days
+from platform_core.orchestrate.daily import daily_definitions, daily_job, daily_schedule, daily_sensor
 from tests.conftest import Broker
 
 ZONE = ZoneInfo(daily_prices.zone)
@@ -66,3 +68,37 @@ def test_the_sensor_waits_for_a_topic_that_does_not_exist(broker: Broker) -> Non
     with dg.build_sensor_context() as context:
         skipped: Any = sensor(context)
     assert "does not exist yet" in skipped.skip_message
+
+
+@pytest.mark.parametrize("days_before", [0, 1, 5, 400])
+def test_the_first_day_is_found_wherever_it_lies(days_before: int) -> None:
+    today, since = date(2026, 3, 10), date(2025, 1, 1)
+    first = today - timedelta(days=days_before)
+    assert first_days.earliest(since, today, lambda day: day >= first) == first
+    assert first_days.earliest(since, today, lambda _: False) == today
+
+
+@pytest.mark.stack
+def test_partitions_begin_at_the_day_of_the_first_record(broker: Broker, tmp_path: Path) -> None:
+    topic, now = broker.create("begun.in", partitions=2), datetime.now(ZONE)
+    table = replace(
+        daily_prices, input=replace(daily_prices.input, topic=replace(daily_prices.input.topic, name=topic))
+    )
+    settings = broker.settings.model_copy(update={"home": tmp_path})
+
+    def partitions() -> list[str]:
+        asset = next(iter(daily_definitions(table, settings).assets or ()))
+        assert isinstance(asset, dg.AssetsDefinition)
+        (spec,) = asset.specs
+        assert spec.partitions_def is not None
+        return list(spec.partitions_def.get_partition_keys())
+
+    assert first_days.find(settings, table, now) is None
+    assert len(partitions()) > 365
+    two_days_ago = now - timedelta(days=2)
+    broker.produce(topic, (b"MMM", b"{}"), partition=0)
+    broker.produce(topic, (b"MMM", b"{}"), partition=1, at=int(two_days_ago.timestamp() * 1000))
+    with dg.build_sensor_context() as context:
+        daily_sensor(table, settings, daily_job(table))(context)
+    assert partitions()[0] == str(two_days_ago.date())
+    assert len(partitions()) == 3

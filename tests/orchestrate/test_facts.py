@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import dagster as dg
+
 from platform_core.orchestrate.facts import NOTHING_YET, Told, live_facts, table_facts, topic_facts
 from tests.orchestrate.sightings import batch, running, topic
+
+NOW = 1_800_000_000.0
 
 
 def test_the_first_progress_is_told_at_once() -> None:
@@ -27,18 +31,25 @@ def test_another_release_is_told_at_once() -> None:
 def test_facts_of_a_table_are_of_the_last_minute() -> None:
     old = batch(1, age=200, late=99, rejected=99)
     late, rejected = batch(2, age=30, late=2, freshness=0.4), batch(3, age=2, rejected=1, freshness=0.6, seconds=0.5)
-    told = table_facts(running(old, late, rejected), behind=7)
+    told = table_facts(running(old, late, rejected), behind=7, now=NOW)
     assert (told["late"], told["rejected"], told["lag"]) == (2, 1, 7)
     assert (told["freshness_seconds"], told["batch_seconds"]) == (0.5, 0.4)
 
 
 def test_every_fact_but_the_release_plots() -> None:
-    told = table_facts(running(batch()), behind=0)
-    assert {name for name, value in told.items() if not isinstance(value, int | float)} == {"release"}
+    told = table_facts(running(batch()), behind=0, now=NOW)
+    assert {name for name, value in told.items() if not isinstance(value, int | float)} == {"release", "watermark"}
+
+
+def test_the_watermark_is_a_time_and_seconds_behind() -> None:
+    told = table_facts(running(watermark_ms=1_800_000_000_000), behind=0, now=1_800_000_012.5)
+    assert told["watermark"] == dg.MetadataValue.timestamp(1_800_000_000.0)
+    assert told["watermark_behind_seconds"] == 12.5
+    assert table_facts(running(), behind=0, now=NOW)["watermark"] == "none yet"
 
 
 def test_facts_of_an_asset_have_one_shape_whatever_is_known() -> None:
-    assert table_facts(running(), None).keys() == table_facts(running(batch(freshness=1.0)), 3).keys()
+    assert table_facts(running(), None, NOW).keys() == table_facts(running(batch(freshness=1.0)), 3, NOW).keys()
     assert live_facts(running()).keys() == live_facts(running(driver=None)).keys()
 
 

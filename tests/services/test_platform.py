@@ -79,7 +79,7 @@ def owners(settings: Settings) -> dict[str, Owner]:
 
 def test_everything_is_ready_and_nothing_is_wrong(platform: Settings) -> None:
     assert {one.name: one.phase for one in state.now(platform.home)} == dict.fromkeys(
-        ("postgres", "kafka", "supervisor", "dagster-code", "dagster-web", "dagster-daemon"), "ready"
+        ("postgres", "kafka", "supervisor", "dagster-code", "dagster-runs", "dagster-web", "dagster-daemon"), "ready"
     )
     assert [str(finding) for finding in doctor.examine(platform) if not finding.ok] == []
 
@@ -98,7 +98,7 @@ def test_no_password_stands_in_a_process_list_or_a_log(platform: Settings) -> No
     assert secret not in (platform.home / "dagster" / "dagster.yaml").read_text()
 
 
-@pytest.mark.parametrize("service", ["kafka", "postgres", "supervisor", "dagster-code", "dagster-web"])
+@pytest.mark.parametrize("service", ["kafka", "postgres", "supervisor", "dagster-code", "dagster-runs", "dagster-web"])
 def test_a_killed_service_is_started_again(platform: Settings, service: str) -> None:
     killed = owner_of(platform, service)
     killed.signal(signal.SIGKILL)

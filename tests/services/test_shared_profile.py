@@ -67,4 +67,10 @@ def test_a_broker_that_should_be_elsewhere_and_is_not_is_named(postgres: Databas
 def test_the_example_profile_loads_and_starts_no_server(tmp_path: Path) -> None:
     settings = load("shared", {"WEIR_HOME": str(tmp_path)})
     assert external(settings) == ["postgres", "kafka"]
-    assert {one.name for one in managed(settings)} == {"supervisor", "dagster-code", "dagster-web", "dagster-daemon"}
+    assert {one.name for one in managed(settings)} == {
+        "supervisor",
+        "dagster-code",
+        "dagster-runs",
+        "dagster-web",
+        "dagster-daemon",
+    }
