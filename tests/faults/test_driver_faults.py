@@ -21,7 +21,7 @@ from tests.faults.dying import BEFORE_CHECKPOINT, BEFORE_PUBLISH, BEFORE_TABLE
 from tests.faults.words import dies, epoch, now_ms, reasons, refused, remove_unused, repeats, said, trade
 from tests.stack.running import Platform, Running, a_home, job_in, until
 
-pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]
 PREFIX = "driver-faults"
 TRADES = f"{PREFIX}-stocks"
 LOAD = ["--rate", "300", "--late", "0.02", "--late-by", "20 seconds", "--malformed", "0.005", "--far-future", "0.002"]

@@ -22,7 +22,7 @@ from platform_core.testing.oracle import Oracle
 from tests.stack.jobs import JOBS, load, oracles
 from tests.stack.running import Platform, Running, a_platform, until
 
-pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.stack, pytest.mark.long, pytest.mark.timeout(1800)]
 
 # Shorter than Kafka's own half minutes, so that a frozen broker runs into all of them in a third of the time.
 PROFILE = """

@@ -28,7 +28,7 @@ from tests.stack.cluster import Cluster, a_cluster
 from tests.stack.jobs import JOBS, load, oracles
 from tests.stack.running import Platform, a_platform, tree_of_its_own, until
 
-pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.stack, pytest.mark.long, pytest.mark.timeout(1800)]
 PREFIX = "apart"
 PROFILE = """
 [kafka]

@@ -18,7 +18,7 @@ from platform_core.settings import ROOT
 from tests.conftest import Broker
 from tests.stack.running import Platform, a_home, until
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.stack, pytest.mark.long, pytest.mark.timeout(1800)]
 TUTORIAL = (ROOT / "infra" / "runbooks" / "changing-a-job.md").read_text()
 STEPS = dict(re.findall(r"^\d\. \*\*(.+?)\.?\*\*(.*?)(?=^\d\. |\n\n)", TUTORIAL, re.M | re.S))
 V1, V2, V3 = (ReleaseId("stock_stats", number) for number in (1, 2, 3))
