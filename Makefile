@@ -4,7 +4,7 @@ SHELL := /bin/sh
 BIN := .venv/bin
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # The first Python that fits; PYTHON=... names one.
 define with_python
@@ -41,8 +41,14 @@ down: installed ## stop the platform
 doctor: installed ## examine the machine and the installation
 	@exec $(BIN)/weir doctor
 
-test: tools ## run the tests, on a real broker, Postgres and Spark
-	@exec $(BIN)/python -m pytest
+quick: tools ## run the tests that need no service, in a minute
+	@exec $(BIN)/python -m pytest -m quick
+
+test: tools ## run the tests that every change must pass, on a real broker, Postgres and Spark
+	@exec $(BIN)/python -m pytest -m "not long"
+
+test-long: tools ## run the long ones: a cluster, frozen brokers, a kill at each step, history from tables
+	@exec $(BIN)/python -m pytest -m long
 
 bench: tools ## measure speed, freshness, growth, memory, for an hour; keep the table in infra/benchmarks
 	@exec $(BIN)/python -m tests.benchmarks
@@ -57,4 +63,4 @@ clean: ## stop the platform and delete its state and all caches; .venv stays
 	rm -rf .weir .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
 
-.PHONY: help setup tools installed demo up down doctor test bench check clean
+.PHONY: help setup tools installed demo up down doctor quick test test-long bench check clean

@@ -109,6 +109,9 @@ class Moves(Section):
     replay_share: float = Field(
         default=0.7, gt=0, le=1, description="of the time a replay works; the rest is left to the live release"
     )
+    readers_seconds: float = Field(
+        default=60.0, ge=0, description="how long a reader that resolved an alias right before a cutover may still read"
+    )
 
 
 class Settings(Section):

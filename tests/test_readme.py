@@ -137,7 +137,6 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
 
 
 @pytest.mark.stack
-@pytest.mark.slow
 @pytest.mark.timeout(1200)
 class TestDemo:
     def test_the_demo_shows_results_of_every_job_and_where_to_look(self, demo: Demo) -> None:

@@ -24,7 +24,6 @@ from platform_core.telemetry import event
 
 logger = logging.getLogger(__name__)
 
-FRESH_SECONDS = 60.0  # a reader that resolved the alias right before a cutover may read that long
 STOP_SECONDS = 90.0
 
 
@@ -48,7 +47,7 @@ def retire(
     4. Nothing of it is left.
     """
     found = releases.get(store, release)
-    _give_up(store, found, by)  # 1
+    _give_up(settings, store, found, by)  # 1
     await_end(store, release, wait)  # 2
     things = things_of(settings, found)
     gone = [thing.what for thing in things if thing.there() and (thing.remove(), True)[1]]  # 3
@@ -57,11 +56,11 @@ def retire(
     return gone
 
 
-def blockers(store: ControlStore, release: ReleaseId) -> list[str]:
+def blockers(settings: Settings, store: ControlStore, release: ReleaseId) -> list[str]:
     """Whatever needs it."""
     found = releases.get(store, release)
     with store.transaction() as cursor:
-        return _blockers(cursor, found)
+        return _blockers(settings, cursor, found)
 
 
 def things_of(settings: Settings, release: Release) -> list[Thing]:
@@ -79,9 +78,9 @@ def things_of(settings: Settings, release: Release) -> list[Thing]:
     return found + [_folder(f"code {path.name}", str(path)) for path in archives]
 
 
-def _give_up(store: ControlStore, release: Release, by: str) -> None:
+def _give_up(settings: Settings, store: ControlStore, release: Release, by: str) -> None:
     with store.transaction() as cursor:
-        needed = _blockers(cursor, release)
+        needed = _blockers(settings, cursor, release)
         if needed:
             raise UsageError(
                 f"{release.id} cannot be retired: {'; '.join(needed)}.", remedy="Move or end these, then ask again."
@@ -91,14 +90,14 @@ def _give_up(store: ControlStore, release: Release, by: str) -> None:
             wanted.ask(cursor, release.id, "stop", by, "it is retired")
 
 
-def _blockers(cursor: Cursor, release: Release) -> list[str]:
+def _blockers(settings: Settings, cursor: Cursor, release: Release) -> list[str]:
     """The alias is locked first: a cutover that is asked for now waits, and then finds the release retired."""
     table = str(release.manifest.get("output", {}).get("table", ""))
     live = rows.live_of(cursor, [table])
     rows.states_of(cursor, [release.id])
     needed = [f"it is the live release of {table}"] if live.get(table) == release.id else []
     needed += [f"{one.kind} {one.id} is {one.phase}" for one in _open(cursor, release.id)]
-    needed += _fresh(cursor, release.id)
+    needed += _fresh(cursor, release.id, settings.moves.readers_seconds)
     needed += [f"client {one.name} is pinned to it" for one in clients.of_release(cursor, release.id)]
     return needed + [str(hold) for hold in holds.in_force(cursor, release.id)]
 
@@ -108,11 +107,11 @@ def _open(cursor: Cursor, release: ReleaseId) -> list[rows.Cutover]:
     return [one for one in found if one.move_of(release) is not None]
 
 
-def _fresh(cursor: Cursor, release: ReleaseId) -> list[str]:
+def _fresh(cursor: Cursor, release: ReleaseId, seconds: float) -> list[str]:
     cursor.execute(
         "select (%s - extract(epoch from clock_timestamp() - max(c.flipped_at)))::float8 as left from weir.cutovers c "
         "join weir.cutover_moves m on m.cutover = c.id where m.old_job = %s and m.old_number = %s",
-        (FRESH_SECONDS, release.job, release.number),
+        (seconds, release.job, release.number),
     )
     left = (cursor.fetchone() or {"left": None})["left"]
     if left is None or left <= 0:

@@ -112,6 +112,7 @@ def test_generate_passes_on_what_it_is_told(weir: Weir) -> None:
     assert "--malformed" in ran.out
 
 
+@pytest.mark.ordinary
 def test_a_command_that_reads_imports_nothing_slow() -> None:
     command = [sys.executable, "-X", "importtime", "-m", "platform_core.cli", "--home", "/nowhere", "sql", "select 1"]
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

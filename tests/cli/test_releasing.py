@@ -129,7 +129,7 @@ def test_what_contradicts_itself_is_refused(asked: Asked, tree: Tree, words: tup
     assert (ran.code, "A revision replays nothing." in ran.err) == (64, True)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_last_hour_is_tried_with_both_and_shown(
     asked: Asked, tree: Tree, live: ReleaseId, broker: Broker, settings: Settings
 ) -> None:

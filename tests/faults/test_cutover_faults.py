@@ -23,7 +23,7 @@ from tests.conftest import Broker
 from tests.stack.running import Platform, a_home, job_in, until
 from tests.stack.statistics import published, read_all, trades_of
 
-pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.stack, pytest.mark.long, pytest.mark.timeout(1800)]
 PREFIX, JOB = "cutover-faults", "stock_stats"
 V1, V2 = ReleaseId(JOB, 1), ReleaseId(JOB, 2)
 LOAD = ["--rate", "200", "--late", "0.02", "--late-by", "20 seconds", "--malformed", "0.005"]

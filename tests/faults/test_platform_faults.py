@@ -1,6 +1,7 @@
 """The three jobs under one supervisor and under load, while the services beneath them die.
 
-The tests share one platform and follow each other: what one leaves behind is where the next begins.
+The tests share one platform and follow each other: what one leaves behind is where the next begins. The oracle
+computes all from offset 0: once before the first fault, once after the last.
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ from platform_core.testing.oracle import Oracle
 from tests.stack.jobs import JOBS, load, oracles
 from tests.stack.running import Platform, Running, a_platform, until
 
-pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.stack, pytest.mark.long, pytest.mark.timeout(1800)]
 
-# Shorter than Kafka's own half minutes, so that a frozen broker runs into all of them in a third of the time.
+# Shorter than Kafka's own half minutes, so that a broker frozen for a third of a minute runs into all of them.
+FROZEN_SECONDS = 20
 PROFILE = """
 [kafka.client]
 "socket.timeout.ms" = "6000"
@@ -82,35 +84,29 @@ def test_three_jobs_write_what_a_batch_computes(streams: list[ReleaseId], oracle
     assert differences(oracle) == nothing(streams)
 
 
-def test_streams_outlive_a_killed_broker(
-    platform: Platform, streams: list[ReleaseId], oracle: dict[ReleaseId, Oracle]
-) -> None:
+def test_streams_outlive_a_killed_broker(platform: Platform, streams: list[ReleaseId]) -> None:
     platform.service("kafka").kill_all()
     platform.serve(kafka.broker(platform.settings))
     platform.works(*streams, batches=3)
     assert all(one.alive for one in generators(platform))
-    assert differences(oracle) == nothing(streams)
 
 
-def test_streams_outlive_a_frozen_broker(
-    platform: Platform, streams: list[ReleaseId], oracle: dict[ReleaseId, Oracle]
-) -> None:
+def test_streams_outlive_a_frozen_broker(platform: Platform, streams: list[ReleaseId]) -> None:
     broker = platform.service("kafka")
     noticed = {release: _complaints(platform, release) for release in streams}
     broker.freeze()
     frozen = time.monotonic()
     try:
-        until(lambda: time.monotonic() - frozen >= 60, "the minute that the fault is to last")
+        until(lambda: time.monotonic() - frozen >= FROZEN_SECONDS, "as long as the fault is to last")
         for release, before in noticed.items():
             until(lambda r=release, b=before: _complaints(platform, r) > b, f"{release} notices that nobody answers")
     finally:
         broker.thaw()
     platform.works(*streams, batches=3)
-    assert differences(oracle) == nothing(streams)
 
 
 def test_a_supervisor_that_slept_through_its_lease_wakes_up_and_leaves_the_drivers_to_its_successor(
-    platform: Platform, streams: list[ReleaseId], oracle: dict[ReleaseId, Oracle]
+    platform: Platform, streams: list[ReleaseId]
 ) -> None:
     sleeper, drivers = platform.service("supervisor"), _drivers(platform, streams)
     os.kill(sleeper.child.pid, signal.SIGSTOP)
@@ -122,12 +118,9 @@ def test_a_supervisor_that_slept_through_its_lease_wakes_up_and_leaves_the_drive
     platform.works(*streams)
     assert _drivers(platform, streams) == drivers
     sleeper.kill()
-    assert differences(oracle) == nothing(streams)
 
 
-def test_all_resumes_after_everything_was_killed_at_once(
-    platform: Platform, streams: list[ReleaseId], oracle: dict[ReleaseId, Oracle]
-) -> None:
+def test_all_resumes_after_everything_was_killed_at_once(platform: Platform, streams: list[ReleaseId]) -> None:
     """A candidate among them, wherever it is."""
     candidate = release_candidate("word_count", platform.settings, platform.store, "a test", Asked(again=True)).id
     platform.works(candidate, batches=1)
@@ -142,10 +135,9 @@ def test_all_resumes_after_everything_was_killed_at_once(
     platform.works(candidate)
     assert _states(platform) == before
     assert all(platform.batch(release) > batch for release, batch in positions.items())
-    assert differences(oracle) == nothing(streams)
 
 
-def test_after_all_that_topics_and_rejects_hold_every_result_once(
+def test_after_all_that_tables_topics_and_rejects_hold_every_result_once(
     platform: Platform, streams: list[ReleaseId], oracle: dict[ReleaseId, Oracle]
 ) -> None:
     supervisor = platform.service("supervisor")

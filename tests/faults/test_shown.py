@@ -19,7 +19,7 @@ from platform_core.services import dagster, kafka, ports, postgres
 from platform_core.settings import load
 from tests.stack.running import Platform, a_platform, until
 
-pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.stack, pytest.mark.long, pytest.mark.timeout(1200)]
 MINUTE = 60.0
 JOB = "word_count"
 LIVE = ReleaseId(JOB, 1)

@@ -26,7 +26,7 @@ from tests.conftest import Broker
 from tests.faults.words import now_ms, refused
 from tests.stack.running import Platform, Running, a_home, job_in, until
 
-pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(900)]
 PREFIX = "topic-faults"
 LINES, TRADES = f"{PREFIX}-wordcount-input", f"{PREFIX}-stocks"
 LOAD = ["--rate", "200", "--late", "0.02", "--late-by", "20 seconds", "--malformed", "0.005"]
@@ -105,6 +105,7 @@ def test_a_topic_made_again_under_its_name_is_refused(platform: Platform, broker
     assert "Make a new release that reads the new topic" in reason
 
 
+@pytest.mark.long
 def test_under_load_nothing_is_missing_but_what_the_gap_names(
     platform: Platform, broker: Broker, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

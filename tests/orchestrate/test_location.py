@@ -27,6 +27,7 @@ def test_the_location_is_valid(definitions: dg.Definitions) -> None:
     dg.Definitions.validate_loadable(definitions)
 
 
+@pytest.mark.ordinary
 def test_the_workspace_file_loads_as_dagster_reads_it(tmp_path: Path) -> None:
     """As `dg dev -w workspace.yaml` does: in a code server of its own."""
     words = ["-m", "dagster", "definitions", "validate", "-w", "workspace.yaml"]

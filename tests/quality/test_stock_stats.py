@@ -16,6 +16,7 @@ from platform_core.declare.discover import load_jobs, load_suites
 from platform_core.orchestrate.expectations import validate
 from quality.stock_stats import stock_stats
 
+pytestmark = pytest.mark.ordinary  # Great Expectations takes seconds to import
 ROOT = Path(__file__).resolve().parents[2]
 
 

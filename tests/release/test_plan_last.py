@@ -213,6 +213,7 @@ def test_differing_rows_are_told_by_key_and_column_and_cut_windows_apart(
     archive.verify(settings, counts.id)  # running it left nothing in it
 
 
+@pytest.mark.long
 @pytest.mark.stack
 @pytest.mark.usefixtures("own_python")
 def test_a_lookups_values_are_compared_and_personal_ones_kept_from_a_pull_request(
@@ -227,6 +228,7 @@ def test_a_lookups_values_are_compared_and_personal_ones_kept_from_a_pull_reques
     assert {line[2:] for line in hidden} == {("name", "(personal)", "(personal)")}
 
 
+@pytest.mark.long
 @pytest.mark.stack
 @pytest.mark.usefixtures("own_python")
 def test_equal_code_differs_in_nothing_and_broken_code_is_named(

@@ -132,18 +132,22 @@ def test_whoever_needs_it_is_listed(settings: Settings, store: ControlStore, one
     found = ask(one)
     told = refused(settings, store, one)
     assert f"cutover {found.id} is requested; client report_{one.table} is pinned to it; a compare holds" in told
-    assert blockers(store, one.old.release)[0] == f"it is the live release of {one.table}"
+    assert blockers(settings, store, one.old.release)[0] == f"it is the live release of {one.table}"
     assert releases.get(store, one.new.release).state == "following"
     assert places.there(settings.table_uri(one.new.release))
 
 
-def test_a_release_that_was_live_a_moment_ago_may_still_be_read(store: ControlStore, one: Pair) -> None:
+def test_a_release_that_was_live_a_moment_ago_may_still_be_read(
+    settings: Settings, store: ControlStore, one: Pair
+) -> None:
     one.new.swap(cutovers.flip(store, aligned(one).id))
-    (why,) = blockers(store, one.old.release)
+    (why,) = blockers(settings, store, one.old.release)
     assert why.startswith("it was live until a moment ago, and readers may still read it for ")
+    at_once = settings.model_copy(update={"moves": settings.moves.model_copy(update={"readers_seconds": 0.0})})
+    assert blockers(at_once, store, one.old.release) == []
     with store.transaction() as cursor:
         cursor.execute("update weir.cutovers set flipped_at = flipped_at - interval '2 minutes'")
-    assert blockers(store, one.old.release) == []
+    assert blockers(settings, store, one.old.release) == []
 
 
 def test_while_its_driver_runs_nothing_is_removed(settings: Settings, store: ControlStore, one: Pair) -> None:

@@ -16,7 +16,7 @@ from platform_core.settings import ROOT, load
 
 
 @pytest.mark.stack
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(1800)
 def test_the_demo_shows_first_results_and_ctrl_c_leaves_nothing(tmp_path: Path) -> None:
     first = ports.free(5)[0]

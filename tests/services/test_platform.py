@@ -24,7 +24,7 @@ from platform_core.services.up import up
 from platform_core.settings import Settings, load
 from tests.processes import signal_each
 
-pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(900)]
 
 
 def settings_in(home: Path) -> Settings:

@@ -19,7 +19,7 @@ from tests.conftest import Broker
 from tests.stack.jobs import LOAD
 from tests.stack.running import Platform, a_home, until
 
-pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.stack, pytest.mark.long, pytest.mark.timeout(1800)]
 PREFIX = "alike"
 JOBS = ("clickstream", "word_count")
 BOTH = [ReleaseId(job, number) for job in JOBS for number in (1, 2)]

@@ -31,6 +31,7 @@ def platform(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     more = {
         "WEIR_MOVES__FOLLOW_SECONDS": "3",
         "WEIR_MOVES__REPLAY_RECORDS": "20000",
+        "WEIR_MOVES__READERS_SECONDS": "10",
     }
     with a_home(tmp_path_factory.mktemp(PREFIX), PREFIX, broker.servers, **more) as running:
         running.freeze(JOB)
@@ -105,7 +106,7 @@ def test_the_topic_says_what_the_live_table_says_through_all_of_it(platform: Pla
 
 
 def test_what_is_not_needed_any_more_is_retired(platform: Platform) -> None:
-    until(lambda: not retire.blockers(platform.store, V2), "no reader can still be reading it")
+    until(lambda: not retire.blockers(platform.settings, platform.store, V2), "no reader can still be reading it")
     said = launched(platform, "retire", JOB)
     assert "table" in said, said
     assert state(platform, V2) == "retired"

@@ -18,7 +18,7 @@ from tests.conftest import Broker
 from tests.stack.landing import at_end, batches, ends, truncate
 from tests.stack.running import Platform, a_home, until
 
-pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.stack, pytest.mark.long, pytest.mark.timeout(900)]
 PREFIX, JOB = "history", "stock_stats"
 TOPIC = f"{PREFIX}-stocks"
 V1, V2, RAW = ReleaseId(JOB, 1), ReleaseId(JOB, 2), ReleaseId("stocks_raw", 1)

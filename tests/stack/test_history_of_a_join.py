@@ -17,7 +17,7 @@ from tests.conftest import Broker
 from tests.stack.landing import at_end, batches, declare_raw, ends, truncate
 from tests.stack.running import Platform, a_home, until
 
-pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.stack, pytest.mark.long, pytest.mark.timeout(900)]
 PREFIX, JOB = "landed-join", "clickstream"
 LANDED = {
     "views_raw": ("PAGE_VIEWS", "clicks.pages.views"),

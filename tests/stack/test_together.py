@@ -19,7 +19,7 @@ from tests.conftest import Broker
 from tests.stack.from_dagster import launched
 from tests.stack.running import Platform, a_home, until
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.stack, pytest.mark.long, pytest.mark.timeout(1800)]
 PREFIX, STATS, WORDS = "together", "stock_stats", "word_count"
 OLD, NEW = ((ReleaseId(STATS, number), ReleaseId(WORDS, number)) for number in (1, 2))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -88,3 +89,8 @@ class Fate(RuleBasedStateMachine):
 
 TestFate = Fate.TestCase
 TestFate.settings = settings(max_examples=100, stateful_step_count=25, deadline=None)
+
+
+@pytest.mark.long
+class TestFateAtLength(Fate.TestCase):
+    settings = settings(max_examples=3000, stateful_step_count=50, deadline=None, print_blob=True)
