@@ -27,6 +27,8 @@ from platform_core.testing.plugin import kit as kit
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytest_plugins = ("tests.properties",)
+
 
 @pytest.fixture(autouse=True)
 def ctrl_c_is_heard() -> Iterator[None]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
@@ -21,13 +20,12 @@ from platform_core.control.store import ControlStore
 from platform_core.errors import LeaseHeld, Superseded, UsageError
 from platform_core.names import ReleaseId
 from platform_core.release import carrying
+from tests import properties
 from tests.control.cutover_words import HOUR, expire
 from tests.control.cutover_world import Driver, Job, Table, live_of
 
 pytestmark = pytest.mark.stack
 _jobs = itertools.count(1)
-EXAMPLES = 20
-QUICK = settings(max_examples=EXAMPLES, stateful_step_count=40, deadline=None, database=None)
 OFTEN = ("drivers_act",) * 9 + ("supervisors_carry",) * 5 + ("somebody_asks",) * 3 + ("drivers_begin",) * 3
 SELDOM = (
     "one_dies_before_it_has_recorded_its_commit",
@@ -82,9 +80,9 @@ class Fate(RuleBasedStateMachine):
             return
         job.drivers[release] = Driver(self.store, release, job.tables[release], lease)
 
-    def _turn(self, job: Job, driver: Driver, dies: bool = False, stale: bool = False) -> None:
+    def _turn(self, job: Job, driver: Driver, dies: bool = False, stale: bool = False, near: bool = True) -> None:
         try:
-            goes_on = driver.turn(dies, stale)
+            goes_on = driver.turn(dies, stale, near)
         except Superseded:
             goes_on = False
         if not goes_on and job.drivers.get(driver.release) is driver:
@@ -116,7 +114,8 @@ class Fate(RuleBasedStateMachine):
 
     def drivers_act(self, data: st.DataObject) -> None:
         for at in data.draw(st.permutations(range(4)))[: data.draw(st.sampled_from([2, 4, 4]))]:
-            self._one_acts(at, stale=data.draw(st.integers(0, 3)) == 0)
+            how = data.draw(st.sampled_from(["", "", "", "", "stale", "far"]))
+            self._one_acts(at, stale=how == "stale", near=how != "far")
 
     def one_dies_before_it_has_recorded_its_commit(self, data: st.DataObject) -> None:
         self._one_acts(data.draw(st.integers(0, 3)), dies=True)
@@ -189,11 +188,11 @@ class Fate(RuleBasedStateMachine):
         job = self.jobs[at // 2]
         return job, ReleaseId(job.name, 1 + at % 2)
 
-    def _one_acts(self, at: int, dies: bool = False, stale: bool = False) -> None:
+    def _one_acts(self, at: int, dies: bool = False, stale: bool = False, near: bool = True) -> None:
         job, release = self._which(at)
         driver = job.drivers.get(release)
         if driver is not None:
-            self._turn(job, driver, dies, stale)
+            self._turn(job, driver, dies, stale, near)
 
     def _ask(self, which: tuple[int, ...]) -> None:
         moves = [self._move(self.jobs[at]) for at in which]
@@ -268,13 +267,14 @@ class Fate(RuleBasedStateMachine):
         assert all(job.shown > was for job, was in zip(self.jobs, before, strict=True))
 
 
-def test_whatever_happens_tables_move_together_and_readers_never_step_back(store: ControlStore) -> None:
+@properties.tiers(few=20, many=1_000)
+def test_whatever_happens_tables_move_together_and_readers_never_step_back(store: ControlStore, examples: int) -> None:
     Fate.store = store
     with store.transaction() as cursor:  # thousands of commits, none of which has to outlive this machine
         cursor.execute("alter database weir set synchronous_commit = off")
     store.close()
     try:
-        run_state_machine_as_test(Fate, settings=QUICK)
+        run_state_machine_as_test(Fate, settings=properties.of(examples, steps=40 if examples < 100 else 60))
     finally:
         with store.transaction() as cursor:
             cursor.execute("alter database weir reset synchronous_commit")

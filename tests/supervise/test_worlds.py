@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from platform_core.supervise.decide import Ending
+from tests import properties
 from tests.supervise.world import World
 
 CODES = st.sampled_from([0, 1, 75, -9, -15])
@@ -86,5 +86,6 @@ class Fate(RuleBasedStateMachine):
         assert elsewhere or (world.row is not None and (world.row.state, world.row.failures) == ("running", 0))
 
 
-TestFate = Fate.TestCase
-TestFate.settings = settings(max_examples=100, stateful_step_count=25, deadline=None)
+@properties.tiers(few=100, many=2_000)
+def test_whatever_happens_one_driver_at_most_is_at_work_and_in_the_end_what_is_wanted(examples: int) -> None:
+    run_state_machine_as_test(Fate, settings=properties.of(examples, steps=25))
