@@ -7,10 +7,13 @@
 
 - It is written to .hypothesis/examples in the moment in which it fails, and comes first in the next run; `make clean`
   leaves it. The report ends with a blob that repeats it on another machine.
-- Time limits cut an example, never a report: none for a single example, `LIMIT` for the whole.
+- No time limit inside: neither for one example, nor for the test. The tier's budget and .ci/run have one.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import pytest
 from hypothesis import HealthCheck, Phase, Verbosity, settings
@@ -18,8 +21,8 @@ from hypothesis.database import DirectoryBasedExampleDatabase
 
 from platform_core.settings import ROOT
 
+Test = TypeVar("Test", bound=Callable[..., Any])
 KEPT = ROOT / ".hypothesis" / "examples"
-LIMIT = 1800  # seconds for one property in the long tier, on a busy machine
 _AS_FOUND = (Phase.explicit, Phase.reuse, Phase.generate)
 _SHRUNK = (*_AS_FOUND, Phase.shrink)
 
@@ -52,7 +55,11 @@ def of(examples: int, steps: int = 50) -> settings:
     return settings(max_examples=examples, stateful_step_count=steps)
 
 
-def tiers(few: int, many: int) -> pytest.MarkDecorator:
+def tiers(few: int, many: int) -> Callable[[Test], Test]:
     """`examples` of a test: few in the ordinary tier, many in the long one."""
-    at_length = pytest.param(many, marks=[pytest.mark.long, pytest.mark.timeout(LIMIT)])
-    return pytest.mark.parametrize("examples", [few, at_length])
+
+    def marked(test: Test) -> Test:
+        numbers = pytest.mark.parametrize("examples", [few, pytest.param(many, marks=pytest.mark.long)])
+        return pytest.mark.timeout(0)(numbers(test))
+
+    return marked

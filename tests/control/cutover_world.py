@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from platform_core.control import cutover_rows as rows
 from platform_core.control import cutovers, leases, positions, releases
 from platform_core.control.cutovers import Cutover
 from platform_core.control.leases import Lease
@@ -122,6 +123,33 @@ class Job:
     @property
     def table(self) -> str:
         return table_of(ReleaseId(self.name, 1))
+
+
+@dataclass(frozen=True)
+class Look:
+    """What the store says of the jobs at one moment."""
+
+    live: dict[str, list[ReleaseId]]  # by job, as its releases' states say
+    seen: dict[str, ReleaseId]  # by table, as readers resolve it
+    cutovers: list[Cutover]
+
+    @classmethod
+    def at(cls, store: ControlStore, jobs: list[Job]) -> Look:
+        names, tables = [job.name for job in jobs], [job.table for job in jobs]
+        with store.transaction() as cursor:
+            found = rows.select(
+                cursor,
+                "where c.id in (select cutover from weir.cutover_moves where table_name = any(%s)) order by c.id",
+                (tables,),
+            )
+            seen = rows.live_of(cursor, tables)
+            cursor.execute("select job, number from weir.releases where job = any(%s) and state = 'live'", (names,))
+            live = [ReleaseId(row["job"], row["number"]) for row in cursor]
+        return cls({name: [one for one in live if one.job == name] for name in names}, seen, found)
+
+    @property
+    def open(self) -> list[Cutover]:
+        return [one for one in self.cutovers if one.open]
 
 
 def live_of(store: ControlStore, job: str) -> ReleaseId | None:

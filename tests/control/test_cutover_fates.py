@@ -22,7 +22,7 @@ from platform_core.names import ReleaseId
 from platform_core.release import carrying
 from tests import properties
 from tests.control.cutover_words import HOUR, expire
-from tests.control.cutover_world import Driver, Job, Table, live_of
+from tests.control.cutover_world import Driver, Job, Look, Table, live_of
 
 pytestmark = pytest.mark.stack
 _jobs = itertools.count(1)
@@ -207,42 +207,41 @@ class Fate(RuleBasedStateMachine):
     # What always holds
 
     @invariant()
-    def a_job_has_one_live_release_and_it_is_the_one_that_readers_see(self) -> None:
+    def what_always_holds(self) -> None:
+        """All of it on one look at the store: a look for each, after each step, is most of what a run costs."""
+        look = Look.at(self.store, self.jobs)
+        self._a_job_has_one_live_release_and_it_is_the_one_that_readers_see(look)
+        self._tables_move_together(look)
+        self._a_table_is_in_one_cutover_at_most(look)
+        self._what_has_flipped_goes_forward(look)
+        self._readers_never_step_back(look)
+
+    def _a_job_has_one_live_release_and_it_is_the_one_that_readers_see(self, look: Look) -> None:
         for job in self.jobs:
-            live = [one.id for one in releases.of_job(self.store, job.name) if one.state == "live"]
-            alias = aliases.live(self.store, job.table)
-            assert alias is not None
-            assert live == [alias.release]
+            assert look.live[job.name] == [look.seen[job.table]]
 
-    @invariant()
-    def tables_move_together(self) -> None:
+    def _tables_move_together(self, look: Look) -> None:
         """What is open is wholly old, or wholly new."""
-        for one in self._open():
-            seen = aliases.resolve(self.store, one.tables)
+        for one in look.open:
             for move in one.moves:
-                assert seen[move.table].release == (move.old if one.may_abort else move.new)
+                assert look.seen[move.table] == (move.old if one.may_abort else move.new)
 
-    @invariant()
-    def a_table_is_in_one_cutover_at_most(self) -> None:
-        tables = [table for one in self._open() for table in one.tables]
+    def _a_table_is_in_one_cutover_at_most(self, look: Look) -> None:
+        tables = [table for one in look.open for table in one.tables]
         assert len(tables) == len(set(tables))
 
-    @invariant()
-    def what_has_flipped_goes_forward(self) -> None:
-        for job in self.jobs:
-            for one in cutovers.of_table(self.store, job.table):
-                if one.phase == "flipped":
-                    self.flipped.add(one.id)
-                assert one.id not in self.flipped or one.phase in ("flipped", "swapped")
+    def _what_has_flipped_goes_forward(self, look: Look) -> None:
+        for one in look.cutovers:
+            if one.phase == "flipped":
+                self.flipped.add(one.id)
+            assert one.id not in self.flipped or one.phase in ("flipped", "swapped")
 
-    @invariant()
-    def readers_never_step_back(self) -> None:
+    def _readers_never_step_back(self, look: Look) -> None:
         """The live table never shows less than was shown: O was the old one's end, and the new one's beginning."""
         for job in self.jobs:
-            live = live_of(self.store, job.name)
-            assert live is not None
-            assert job.tables[live].offset >= job.shown
-            job.shown = job.tables[live].offset
+            offset = job.tables[look.seen[job.table]].offset
+            assert offset >= job.shown
+            job.shown = offset
 
     def teardown(self) -> None:
         """From wherever it got: left in peace, everything ends, and the live releases move."""
@@ -263,7 +262,7 @@ class Fate(RuleBasedStateMachine):
             live = live_of(self.store, job.name)
             assert live is not None
             self._turn(job, job.drivers[live])
-        self.readers_never_step_back()
+        self.what_always_holds()
         assert all(job.shown > was for job, was in zip(self.jobs, before, strict=True))
 
 

@@ -89,3 +89,23 @@ class Fate(RuleBasedStateMachine):
 @properties.tiers(few=100, many=2_000)
 def test_whatever_happens_one_driver_at_most_is_at_work_and_in_the_end_what_is_wanted(examples: int) -> None:
     run_state_machine_as_test(Fate, settings=properties.of(examples, steps=25))
+
+
+def test_a_driver_elsewhere_that_is_frozen_past_its_lease_is_replaced_and_ends_when_it_wakes() -> None:
+    """Found by the property: nobody here sees that it lives, and its lease alone speaks for it."""
+    world = World()
+    world.want("run")
+    world.supervisor_dies(None)
+    world.run_by_hand("there")
+    (elsewhere,) = world.processes.values()
+    for _ in range(30):
+        world.tick()
+    assert world.at_work() == [elsewhere]
+    elsewhere.frozen = True
+    for _ in range(60):
+        world.tick()
+    assert [one.owner.host for one in world.at_work()] == ["here"]
+    elsewhere.frozen = False
+    for _ in range(60):
+        world.tick()
+    assert [one.owner.host for one in world.processes.values()] == ["here"]
