@@ -58,9 +58,9 @@ check: tools ## lint, format, types, import contracts: all four, whatever the fi
 	  echo "== $$tool"; $(BIN)/$$tool || failed="$$failed '$$tool'"; done; \
 	[ -z "$$failed" ] || { echo "failed:$$failed" >&2; exit 1; }
 
-clean: ## stop the platform and delete its state and all caches; .venv stays
+clean: ## stop the platform and delete its state and all caches; .venv and failing examples stay
 	@[ ! -x $(BIN)/weir ] || $(BIN)/weir down
-	rm -rf .weir .pytest_cache .ruff_cache .hypothesis
+	rm -rf .weir .pytest_cache .ruff_cache
 	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
 
 .PHONY: help setup tools installed demo up down doctor quick test test-long bench check clean

@@ -27,7 +27,7 @@ from platform_core.testing.plugin import kit as kit
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytest_plugins = ("tests.budgets",)
+pytest_plugins = ("tests.budgets", "tests.properties")
 
 
 @pytest.fixture(autouse=True)

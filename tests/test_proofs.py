@@ -48,7 +48,9 @@ def test_a_test_that_is_gone_or_has_moved_is_seen() -> None:
 
 def test_every_fault_of_a_long_test_alone_is_named() -> None:
     """Faults whose only proof is a long one: a cluster's worker, and Dagster's daemon."""
-    faults = re.findall(r"^\| ?(\d*) \|(?: [^|]+)? \| `[^`]+` \| (test|long) \|", (TESTS / "README.md").read_text(), re.M)
+    faults = re.findall(
+        r"^\| ?(\d*) \|(?: [^|]+)? \| `[^`]+` \| (test|long) \|", (TESTS / "README.md").read_text(), re.M
+    )
     tiers: dict[str, set[str]] = {}
     number = ""
     for given, tier in faults:

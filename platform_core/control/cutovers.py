@@ -5,8 +5,9 @@ Who calls what:
     somebody     request      by release/cutting_over.py, behind its gates
     OLD driver   tell_held    after `of_release` named it as a move's `old`: its last batch is committed and recorded,
                               and its sink lets none begin. It then stands still, also while the store is away, until
-                              `of_release` answers None or a phase after aligned: then its release's state says what
-                              it is, live (aborted: it goes on) or standby.
+                              `of_release` no longer names it as the `old` of one before its flip. Its release's state
+                              says what it is then: live (aborted: it goes on) or standby. That may also be answered by
+                              the next cutover, a rollback in which it is the new one: it need not see the first end.
     NEW driver   tell_aligned once its move has `held`: its newest commit is at those offsets, and nothing begins
     supervisor   flip, abort  through release/cutting_over.carry, each round; hold_for in place of dead old drivers
     NEW driver   tell_swapped once the phase is flipped (its release is live then): its sink goes on

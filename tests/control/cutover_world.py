@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from platform_core.control import cutover_rows as rows
 from platform_core.control import cutovers, leases, positions, releases
 from platform_core.control.cutovers import Cutover
 from platform_core.control.leases import Lease
@@ -27,41 +28,48 @@ class Table:
 
 @dataclass
 class Driver:
-    """A process that runs a release. `at` is where its table is;"""
+    """A process that runs a release: Guard and Course, as far as a cutover sees them."""
 
     store: ControlStore
     release: ReleaseId
     table: Table
     lease: Lease
-    still: bool = False  # it has told that it stands still
+    still: bool = False  # it has told a cutover where it stands: until it has looked again, it begins no batch
     seen: tuple[Cutover | None, str] | None = None
 
-    def turn(self, dies_after_commit: bool = False, stale: bool = False) -> bool:
-        """One look and one act, or an act by what it saw the last time; False when it ends."""
-        if self.seen is None or self.still or not stale:
-            state = releases.get(self.store, self.release).state
-            self.seen = cutovers.of_release(self.store, self.release), state
-            if self.seen[0] is None:  # it has ended: only what is read after that is how it ended
-                self.seen = None, releases.get(self.store, self.release).state
-        found, state = self.seen
-        if found is not None and found.phase != "swapped":
-            self._take_part(found, state)
-            return True
-        self.still = False
-        return self._work(state, dies_after_commit)
+    def turn(self, dies_after_commit: bool = False, stale: bool = False, near: bool = True) -> bool:
+        """One look and one act, or an act by what it saw the last time; False when it ends.
 
-    def _take_part(self, found: Cutover, state: str) -> None:
-        move = found.move_of(self.release)
-        assert move is not None
-        if found.holds(self.release):
-            self._record()
-            cutovers.tell_held(self.store, self.lease, found.id, self.table.position(self.release))
-            self.still = True
+        `near`: whether the new release has come near, so that the live one stands still (stream/approach.py).
+        """
+        if self.seen is None or self.still or not stale:
+            self._look()
+        assert self.seen is not None
+        found, state = self.seen
+        move = None if found is None else found.move_of(self.release)
+        if found is None or move is None:
+            return self._work(state, dies_after_commit)
+        if found.holds(self.release) and (near or move.held is not None):
+            self._stand_still(found)
         elif found.may_abort and move.new == self.release and move.held is not None:
             self._align(found, move.held)
         elif found.phase == "flipped" and move.new == self.release:
             assert state == "live"
             cutovers.tell_swapped(self.store, self.lease, found.id)
+        else:
+            return self._work(state, dies_after_commit)
+        return True
+
+    def _look(self) -> None:
+        """First the cutover, then the state: only what is read after the cutover has ended is how it ended."""
+        found = cutovers.of_release(self.store, self.release)
+        self.seen = found, releases.get(self.store, self.release).state
+        self.still = self.still and found is not None and found.holds(self.release)
+
+    def _stand_still(self, found: Cutover) -> None:
+        self._record()
+        cutovers.tell_held(self.store, self.lease, found.id, self.table.position(self.release))
+        self.still = True
 
     def _align(self, found: Cutover, held: Position) -> None:
         target = held.offsets["t"][0]
@@ -86,10 +94,18 @@ class Driver:
 
     def _commit(self, offset: int) -> None:
         """The sink is the fence: whoever has no lease commits nothing."""
-        assert not self.still
         with self.store.transaction() as cursor:
             leases.check(cursor, self.lease)
+        assert not self._is_believed_to_stand_still(), f"{self.release} commits, and a cutover may flip without that"
         self.table.offset, self.table.batch = offset, self.table.batch + 1
+
+    def _is_believed_to_stand_still(self) -> bool:
+        """By the store, whatever this driver has seen: its word counts until the cutover has ended or flipped."""
+        found = cutovers.of_release(self.store, self.release)
+        if found is None or not found.holds(self.release):
+            return False
+        move = found.move_of(self.release)
+        return move is not None and move.held is not None and move.held_epoch == self.lease.epoch
 
     def _record(self) -> None:
         if self.table.batch >= 0:
@@ -107,6 +123,33 @@ class Job:
     @property
     def table(self) -> str:
         return table_of(ReleaseId(self.name, 1))
+
+
+@dataclass(frozen=True)
+class Look:
+    """What the store says of the jobs at one moment."""
+
+    live: dict[str, list[ReleaseId]]  # by job, as its releases' states say
+    seen: dict[str, ReleaseId]  # by table, as readers resolve it
+    cutovers: list[Cutover]
+
+    @classmethod
+    def at(cls, store: ControlStore, jobs: list[Job]) -> Look:
+        names, tables = [job.name for job in jobs], [job.table for job in jobs]
+        with store.transaction() as cursor:
+            found = rows.select(
+                cursor,
+                "where c.id in (select cutover from weir.cutover_moves where table_name = any(%s)) order by c.id",
+                (tables,),
+            )
+            seen = rows.live_of(cursor, tables)
+            cursor.execute("select job, number from weir.releases where job = any(%s) and state = 'live'", (names,))
+            live = [ReleaseId(row["job"], row["number"]) for row in cursor]
+        return cls({name: [one for one in live if one.job == name] for name in names}, seen, found)
+
+    @property
+    def open(self) -> list[Cutover]:
+        return [one for one in self.cutovers if one.open]
 
 
 def live_of(store: ControlStore, job: str) -> ReleaseId | None:

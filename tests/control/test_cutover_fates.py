@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
@@ -21,13 +20,12 @@ from platform_core.control.store import ControlStore
 from platform_core.errors import LeaseHeld, Superseded, UsageError
 from platform_core.names import ReleaseId
 from platform_core.release import carrying
+from tests import properties
 from tests.control.cutover_words import HOUR, expire
-from tests.control.cutover_world import Driver, Job, Table, live_of
+from tests.control.cutover_world import Driver, Job, Look, Table, live_of
 
 pytestmark = pytest.mark.stack
 _jobs = itertools.count(1)
-EXAMPLES = 20
-QUICK = settings(max_examples=EXAMPLES, stateful_step_count=40, deadline=None, database=None)
 OFTEN = ("drivers_act",) * 9 + ("supervisors_carry",) * 5 + ("somebody_asks",) * 3 + ("drivers_begin",) * 3
 SELDOM = (
     "one_dies_before_it_has_recorded_its_commit",
@@ -82,9 +80,9 @@ class Fate(RuleBasedStateMachine):
             return
         job.drivers[release] = Driver(self.store, release, job.tables[release], lease)
 
-    def _turn(self, job: Job, driver: Driver, dies: bool = False, stale: bool = False) -> None:
+    def _turn(self, job: Job, driver: Driver, dies: bool = False, stale: bool = False, near: bool = True) -> None:
         try:
-            goes_on = driver.turn(dies, stale)
+            goes_on = driver.turn(dies, stale, near)
         except Superseded:
             goes_on = False
         if not goes_on and job.drivers.get(driver.release) is driver:
@@ -116,7 +114,8 @@ class Fate(RuleBasedStateMachine):
 
     def drivers_act(self, data: st.DataObject) -> None:
         for at in data.draw(st.permutations(range(4)))[: data.draw(st.sampled_from([2, 4, 4]))]:
-            self._one_acts(at, stale=data.draw(st.integers(0, 3)) == 0)
+            how = data.draw(st.sampled_from(["", "", "", "", "stale", "far"]))
+            self._one_acts(at, stale=how == "stale", near=how != "far")
 
     def one_dies_before_it_has_recorded_its_commit(self, data: st.DataObject) -> None:
         self._one_acts(data.draw(st.integers(0, 3)), dies=True)
@@ -189,11 +188,11 @@ class Fate(RuleBasedStateMachine):
         job = self.jobs[at // 2]
         return job, ReleaseId(job.name, 1 + at % 2)
 
-    def _one_acts(self, at: int, dies: bool = False, stale: bool = False) -> None:
+    def _one_acts(self, at: int, dies: bool = False, stale: bool = False, near: bool = True) -> None:
         job, release = self._which(at)
         driver = job.drivers.get(release)
         if driver is not None:
-            self._turn(job, driver, dies, stale)
+            self._turn(job, driver, dies, stale, near)
 
     def _ask(self, which: tuple[int, ...]) -> None:
         moves = [self._move(self.jobs[at]) for at in which]
@@ -208,42 +207,41 @@ class Fate(RuleBasedStateMachine):
     # What always holds
 
     @invariant()
-    def a_job_has_one_live_release_and_it_is_the_one_that_readers_see(self) -> None:
+    def what_always_holds(self) -> None:
+        """All of it on one look at the store: a look for each, after each step, is most of what a run costs."""
+        look = Look.at(self.store, self.jobs)
+        self._a_job_has_one_live_release_and_it_is_the_one_that_readers_see(look)
+        self._tables_move_together(look)
+        self._a_table_is_in_one_cutover_at_most(look)
+        self._what_has_flipped_goes_forward(look)
+        self._readers_never_step_back(look)
+
+    def _a_job_has_one_live_release_and_it_is_the_one_that_readers_see(self, look: Look) -> None:
         for job in self.jobs:
-            live = [one.id for one in releases.of_job(self.store, job.name) if one.state == "live"]
-            alias = aliases.live(self.store, job.table)
-            assert alias is not None
-            assert live == [alias.release]
+            assert look.live[job.name] == [look.seen[job.table]]
 
-    @invariant()
-    def tables_move_together(self) -> None:
+    def _tables_move_together(self, look: Look) -> None:
         """What is open is wholly old, or wholly new."""
-        for one in self._open():
-            seen = aliases.resolve(self.store, one.tables)
+        for one in look.open:
             for move in one.moves:
-                assert seen[move.table].release == (move.old if one.may_abort else move.new)
+                assert look.seen[move.table] == (move.old if one.may_abort else move.new)
 
-    @invariant()
-    def a_table_is_in_one_cutover_at_most(self) -> None:
-        tables = [table for one in self._open() for table in one.tables]
+    def _a_table_is_in_one_cutover_at_most(self, look: Look) -> None:
+        tables = [table for one in look.open for table in one.tables]
         assert len(tables) == len(set(tables))
 
-    @invariant()
-    def what_has_flipped_goes_forward(self) -> None:
-        for job in self.jobs:
-            for one in cutovers.of_table(self.store, job.table):
-                if one.phase == "flipped":
-                    self.flipped.add(one.id)
-                assert one.id not in self.flipped or one.phase in ("flipped", "swapped")
+    def _what_has_flipped_goes_forward(self, look: Look) -> None:
+        for one in look.cutovers:
+            if one.phase == "flipped":
+                self.flipped.add(one.id)
+            assert one.id not in self.flipped or one.phase in ("flipped", "swapped")
 
-    @invariant()
-    def readers_never_step_back(self) -> None:
+    def _readers_never_step_back(self, look: Look) -> None:
         """The live table never shows less than was shown: O was the old one's end, and the new one's beginning."""
         for job in self.jobs:
-            live = live_of(self.store, job.name)
-            assert live is not None
-            assert job.tables[live].offset >= job.shown
-            job.shown = job.tables[live].offset
+            offset = job.tables[look.seen[job.table]].offset
+            assert offset >= job.shown
+            job.shown = offset
 
     def teardown(self) -> None:
         """From wherever it got: left in peace, everything ends, and the live releases move."""
@@ -264,17 +262,18 @@ class Fate(RuleBasedStateMachine):
             live = live_of(self.store, job.name)
             assert live is not None
             self._turn(job, job.drivers[live])
-        self.readers_never_step_back()
+        self.what_always_holds()
         assert all(job.shown > was for job, was in zip(self.jobs, before, strict=True))
 
 
-def test_whatever_happens_tables_move_together_and_readers_never_step_back(store: ControlStore) -> None:
+@properties.tiers(few=20, many=1_000)
+def test_whatever_happens_tables_move_together_and_readers_never_step_back(store: ControlStore, examples: int) -> None:
     Fate.store = store
     with store.transaction() as cursor:  # thousands of commits, none of which has to outlive this machine
         cursor.execute("alter database weir set synchronous_commit = off")
     store.close()
     try:
-        run_state_machine_as_test(Fate, settings=QUICK)
+        run_state_machine_as_test(Fate, settings=properties.of(examples, steps=40 if examples < 100 else 60))
     finally:
         with store.transaction() as cursor:
             cursor.execute("alter database weir reset synchronous_commit")

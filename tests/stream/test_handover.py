@@ -9,7 +9,7 @@ import pytest
 from deltalake import write_deltalake
 
 from platform_core.declare import Format, Publish, Stream, StreamingJob, Table, Text, Topic
-from platform_core.stream.handover import Version, difference, is_keyed
+from platform_core.stream.handover import Change, Version, difference, is_keyed, lacking
 
 LINES = Topic(name="lines", value="line STRING", format=Format.TEXT)
 COUNTS = Topic(name="counts", value="n STRING", format=Format.TEXT)
@@ -52,3 +52,19 @@ def test_a_topic_keyed_otherwise_than_the_table_holds_events_and_needs_no_differ
     assert is_keyed(job())
     assert not is_keyed(job(Publish(COUNTS, key=Text("n"), value=Text("word"))))
     assert not is_keyed(job(None))
+
+
+def test_a_keyed_topic_gets_what_differs_from_what_was_published_and_not_from_where_the_table_stood(
+    tmp_path: Path, old: Version
+) -> None:
+    published = written(tmp_path / "published", {"word": ["a", "b"], "n": [1, 1]})
+    new = written(tmp_path / "new", {"word": ["a", "b", "c"], "n": [1, 2, 3]})
+    assert lacking(job(), PUBLISH, Change(published, old, new)) == [(b"b", b"2"), (b"c", b"3")]
+
+
+def test_a_topic_of_events_gets_what_the_old_release_had_left_to_write(tmp_path: Path, old: Version) -> None:
+    events = Publish(COUNTS, key=Text("n"), value=Text("word"))
+    published = written(tmp_path / "published", {"word": ["a", "b"], "n": [1, 2]})
+    new = written(tmp_path / "new", {"word": ["z"], "n": [9]})
+    assert lacking(job(events), events, Change(published, old, new)) == [(b"3", b"gone")]
+    assert lacking(job(events), events, Change(old, old, new)) == []

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from platform_core.control.position import Offsets, records_between
 from platform_core.errors import PositionError
 from platform_core.stream.replay import Walk, prove_kept
+from tests import properties
 
 Stamps = dict[int, list[int]]  # partition -> timestamps, by offset
 
@@ -56,21 +57,26 @@ def test_a_record_dated_years_ahead_hides_nothing_that_follows_it() -> None:
     assert reached == [(25, 25), (50, 50), (75, 75), (100, 100)]
 
 
-@given(
-    st.lists(st.lists(st.integers(0, 500) | st.just(50_000), max_size=40), min_size=1, max_size=4),
-    st.integers(1, 20),
-)
-def test_every_step_moves_on_until_all_is_read(partitions: list[list[int]], most: int) -> None:
-    stamps = dict(enumerate(partitions))
-    steps, at, bound = walk(stamps, most), {"t": dict.fromkeys(stamps, 0)}, ends(stamps)
-    for _ in range(200):
-        if at == bound:
-            return
-        reached = steps.target(at, bound)
-        assert records_between(at, reached) > 0
-        assert all(at["t"][p] <= reached["t"][p] <= bound["t"][p] for p in stamps)
-        at = {"t": dict(reached["t"])}
-    raise AssertionError("the replay does not end")
+PARTITIONS = st.lists(st.lists(st.integers(0, 500) | st.just(50_000), max_size=40), min_size=1, max_size=4)
+
+
+@properties.tiers(few=100, many=2_000)
+def test_every_step_moves_on_until_all_is_read(examples: int) -> None:
+    @properties.of(examples)
+    @given(PARTITIONS, st.integers(1, 20))
+    def reads_all(partitions: list[list[int]], most: int) -> None:
+        stamps = dict(enumerate(partitions))
+        steps, at, bound = walk(stamps, most), {"t": dict.fromkeys(stamps, 0)}, ends(stamps)
+        for _ in range(200):
+            if at == bound:
+                return
+            reached = steps.target(at, bound)
+            assert records_between(at, reached) > 0
+            assert all(at["t"][p] <= reached["t"][p] <= bound["t"][p] for p in stamps)
+            at = {"t": dict(reached["t"])}
+        raise AssertionError("the replay does not end")
+
+    reads_all()
 
 
 def test_what_retention_removed_before_it_was_read_is_named_with_offsets_and_count() -> None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from platform_core.supervise.decide import Ending
+from tests import properties
 from tests.supervise.world import World
 
 CODES = st.sampled_from([0, 1, 75, -9, -15])
@@ -87,10 +86,26 @@ class Fate(RuleBasedStateMachine):
         assert elsewhere or (world.row is not None and (world.row.state, world.row.failures) == ("running", 0))
 
 
-TestFate = Fate.TestCase
-TestFate.settings = settings(max_examples=100, stateful_step_count=25, deadline=None)
+@properties.tiers(few=100, many=2_000)
+def test_whatever_happens_one_driver_at_most_is_at_work_and_in_the_end_what_is_wanted(examples: int) -> None:
+    run_state_machine_as_test(Fate, settings=properties.of(examples, steps=25))
 
 
-@pytest.mark.long
-class TestFateAtLength(Fate.TestCase):
-    settings = settings(max_examples=3000, stateful_step_count=50, deadline=None, print_blob=True)
+def test_a_driver_elsewhere_that_is_frozen_past_its_lease_is_replaced_and_ends_when_it_wakes() -> None:
+    """Found by the property: nobody here sees that it lives, and its lease alone speaks for it."""
+    world = World()
+    world.want("run")
+    world.supervisor_dies(None)
+    world.run_by_hand("there")
+    (elsewhere,) = world.processes.values()
+    for _ in range(30):
+        world.tick()
+    assert world.at_work() == [elsewhere]
+    elsewhere.frozen = True
+    for _ in range(60):
+        world.tick()
+    assert [one.owner.host for one in world.at_work()] == ["here"]
+    elsewhere.frozen = False
+    for _ in range(60):
+        world.tick()
+    assert [one.owner.host for one in world.processes.values()] == ["here"]

@@ -240,11 +240,11 @@ class World:
             self.processes[owner].asked_to_stop = True
 
     def _prove_that_nothing_runs(self) -> None:
-        """But for what cannot be known: begun by hand without a lease yet; superseded, which ends when it wakes; or
-        frozen elsewhere beyond its lease, which renews it when it wakes first, and is superseded when it does not."""
+        """But for what cannot be known: begun by hand without a lease yet; superseded, which ends when it wakes; frozen
+        on another machine for longer than its lease, which goes on or ends when it wakes, by who has the lease then."""
         for one in self.processes.values():
-            lapsed = one.frozen and one.owner.host == "there" and not self.held
-            assert lapsed or not self._holds(one), f"{one} has the lease"
+            lapsed_elsewhere = one.owner.host == "there" and one.frozen and not self.held
+            assert lapsed_elsewhere or not self._holds(one), f"{one} has the lease"
             assert one.by_hand or one.epoch != 0, f"{one} is about to take the lease"
         assert not self.spawning
         assert self.orphan_in is None, "a process of the former supervisor is on its way"
