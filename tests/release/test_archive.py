@@ -113,7 +113,8 @@ def test_an_archive_starts_under_a_platform_with_newer_settings(settings: Settin
     environment_kept(settings, manifest)
     profile = tree.root / "newer.toml"
     profile.write_text("[kafka]\nnever_heard_of = 1\nclient = {linger = '5'}\n\n[another]\nsection = true\n")
-    newer = settings.model_copy(update={"profile": str(profile)})
+    kafka = settings.kafka.model_copy(update={"client": {"linger": "5"}})
+    newer = settings.model_copy(update={"profile": str(profile), "kafka": kafka})
     argv, env = archive.command_for(newer, manifest.release)
     shown = "from platform_core.settings import load; s = load(); print(s.kafka.client, s.kafka.port)"
     env |= {"WEIR_KAFKA__ALSO_NEW": "1"}
