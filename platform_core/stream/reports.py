@@ -20,6 +20,7 @@ from platform_core.stream.batches import Outcome
 from platform_core.telemetry import event
 
 logger = logging.getLogger(__name__)
+_AT_REST = 5  # times less often while no batch has moved
 _KEPT = 10_000  # outcomes, while the store is away
 
 
@@ -44,9 +45,11 @@ class Ends:
         self._ended.set()
 
     def _keep(self) -> None:
-        while not self._ended.wait(timeout=self._every):
+        told: Offsets = {}
+        while not self._ended.wait(timeout=self._every if self._asked is not told else _AT_REST * self._every):
+            told = self._asked
             try:
-                self._known = self._broker.ends(self._asked)
+                self._known = self._broker.ends(told)
             except Retryable as error:
                 event(logger, "ends of topics unknown", level=logging.WARNING, error=error)
 

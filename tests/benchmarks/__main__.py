@@ -12,7 +12,7 @@ from pathlib import Path
 
 from platform_core.services import java
 from platform_core.settings import ROOT
-from tests.benchmarks import beside, catch_up, change, comparing, freshness, growth, idle, peer, results
+from tests.benchmarks import at_rest, beside, catch_up, change, comparing, freshness, growth, idle, peer, results
 from tests.benchmarks.asked import Asked
 from tests.benchmarks.figures import FAILED, Figure, attempted, table, this_machine
 from tests.benchmarks.platform import heed_signals, remove, sweep
@@ -22,6 +22,7 @@ SECTIONS: dict[str, tuple[Callable[[Asked], list[Figure]], tuple[str, ...]]] = {
     "catch_up": (catch_up.measure, catch_up.NOTES),
     "freshness": (freshness.measure, freshness.NOTES),
     "growth": (growth.measure, growth.NOTES),
+    "at_rest": (at_rest.measure, at_rest.NOTES),
     "idle": (idle.measure, idle.NOTES),
     "compare": (comparing.measure, comparing.NOTES),
     "beside": (beside.measure, beside.NOTES),
