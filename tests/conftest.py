@@ -160,9 +160,13 @@ def _running(service: Service) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def spark(platform_settings: Settings) -> Iterator[SparkSession]:
-    """One small session for all tests of this process, set as a driver's is."""
-    from platform_core.stream.session import session
+    """One small session for all tests of this process, set as a driver's is, but for its Java.
 
-    running = session(platform_settings, "tests")
+    What tests run, they run a few times: the second compiler would take a third of all, and give less back.
+    """
+    from platform_core.stream.session import JAVA_OPTIONS, session, session_conf
+
+    java = session_conf(platform_settings, "tests")[JAVA_OPTIONS].replace("-XX:+UseParallelGC", "-XX:+UseSerialGC")
+    running = session(platform_settings, "tests", **{JAVA_OPTIONS: f"{java} -XX:TieredStopAtLevel=1"})
     yield running
     running.stop()

@@ -18,7 +18,7 @@ from platform_core.settings import Settings
 from tests.browser.browser import Page
 from tests.conftest import Broker
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.stack, pytest.mark.long, pytest.mark.timeout(900)]
 
 MINUTES = 300.0  # a run starts a Python and loads the location: 10 s alone, minutes beside a busy test run
 

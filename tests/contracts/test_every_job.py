@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from pyspark.sql import SparkSession
 
 from platform_core.declare import Raw, StreamingJob
@@ -54,7 +53,6 @@ def test_a_replay_gives_the_same_rows_and_publishes_the_same_records(job: Stream
     assert again.published == once(job, "stream").published
 
 
-@pytest.mark.parametrize("crash", Crash)
 def test_a_crash_at_any_place_of_a_batch_changes_nothing(job: StreamingJob, crash: Crash, once: Once, kit: Kit) -> None:
     crashed = kit.run(job, script_for(job, boundary=crash))
     assert crashed.rows == once(job, "stream").rows
