@@ -13,6 +13,7 @@ import urllib.parse
 import urllib.request
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import psycopg
 import yaml
@@ -132,7 +133,7 @@ def _configure(settings: Settings) -> None:
 
 
 def _write(path: Path, content: dict[str, Any]) -> None:
-    fresh = path.with_suffix(".new")
+    fresh = path.with_name(f"{path.name}.{uuid4().hex}")  # its services start at once, and each writes it
     fresh.write_text(yaml.safe_dump(content, sort_keys=False))
     fresh.replace(path)
 
