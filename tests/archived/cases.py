@@ -37,7 +37,7 @@ ORDERS = Topic(
 PEOPLE = Topic(name="people", value="name STRING, joined DATE", key="user", tombstones=True)
 NOTES = Topic(name="notes", value="note STRING", format=Format.TEXT, key="user")
 BLOBS = Topic(name="blobs", value="blob BINARY", format=Format.BYTES)
-SUMS = Topic(name="sums", value="total DECIMAL(20,2)", key="user")
+SUMS = Topic(name="sums", value="amount DECIMAL(10,2), at TIMESTAMP, tags STRING", key="user")
 LENGTHS = Topic(name="lengths", value="bytes STRING", format=Format.TEXT, key="record", compacted=True)
 
 
@@ -196,7 +196,9 @@ def _noted() -> Case:
         inputs={"notes": Stream(NOTES, lateness="3 seconds")},
         transform=counted,
         output=Table(name="noted", schema="key STRING, begins TIMESTAMP, notes ARRAY<STRING>"),
-        publish=Publish(Topic(name="out", value="n STRING"), key=Json(("key", "begins")), value=Json(("notes",))),
+        publish=Publish(
+            Topic(name="out", value="notes ARRAY<STRING>"), key=Json(("key", "begins")), value=Json(("notes",))
+        ),
     )
 
     def note(user: str | None, text: str | bytes, second: float) -> Step:
