@@ -1,9 +1,9 @@
 """How properties are tested here: few examples in the ordinary tier, thousands in the long one, no failure lost.
 
 - A failing example is reported as it was found: it is not shrunk, which takes minutes, under a tracer, and once ran
-  into the time limit, so that nobody learned of the failure. To shrink one, by hand and without a time limit:
+  into the time limit, so that nobody learned of the failure. To shrink one, by hand:
 
-      pytest THE_TEST --hypothesis-profile=shrink -o timeout=0
+      pytest THE_TEST --hypothesis-profile=shrink
 
 - It is written to .hypothesis/examples in the moment in which it fails, and comes first in the next run; `make clean`
   leaves it. The report ends with a blob that repeats it on another machine.

@@ -18,7 +18,7 @@ MUTANTS = (
     Mutant(
         "transaction_check",
         "platform_core/tables/delta.py",
-        "        if self.applied() >= batch:\n            return self.table.version()\n",
+        "        if self._seen() >= batch:\n            return self.table.version()\n",
         "",
         ("tests/tables/test_delta.py::test_a_batch_that_the_table_has_is_not_written_again",),
     ),
