@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from pyspark.sql import functions as F
 
-from platform_core.errors import RejectLimitExceeded
+from platform_core.errors import DeclarationError, RejectLimitExceeded
 from platform_core.testing import (
     BATCH,
     CRASH,
@@ -134,12 +134,36 @@ def test_too_many_rejects_stop_the_job_with_the_first_ones_coordinates(kit: Kit)
         kit.run(totals, [record(PURCHASES, key="ann", value=b"{", partition=0)] * 30)
 
 
-def test_a_transform_that_fails_says_so(kit: Kit) -> None:
-    def wrong(purchases: object) -> object:
-        raise ZeroDivisionError(purchases is None)
+def test_a_transform_that_fails_says_so_with_its_line(kit: Kit) -> None:
+    def wrong(_: object) -> object:
+        raise ZeroDivisionError("no rows")
 
-    with pytest.raises(ZeroDivisionError):
-        kit.run(replace(totals, transform=wrong), TWO)  # pyright: ignore[reportArgumentType]
+    failing = replace(totals, transform=lambda purchases: wrong(purchases))  # pyright: ignore[reportArgumentType]
+    line = wrong.__code__.co_firstlineno + 1
+    with pytest.raises(DeclarationError, match=rf"ZeroDivisionError: no rows, at tests/testing/test_kit.py:{line}\."):
+        kit.run(failing, TWO)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"schema": "user STRING, total INT"}, "transform column 'total': declared int, came bigint"),
+        ({"schema": "user STRING, total BIGINT, at DATE"}, "transform column 'at': declared date, came no such column"),
+        ({"schema": "total BIGINT", "key": ()}, "transform column 'user': declared no such column, came string"),
+    ],
+)
+def test_what_weir_check_refuses_the_kit_refuses_too(kit: Kit, change: dict[str, str], says: str) -> None:
+    declared = replace(totals, output=replace(totals.output, **change), publish=None)
+    for run in (kit.run, kit.run_as_batch):
+        with pytest.raises(DeclarationError, match=says):
+            run(declared, TWO)
+
+
+def test_the_kit_refuses_what_is_published_otherwise_than_its_topic_declares(kit: Kit) -> None:
+    assert totals.publish is not None
+    told = replace(totals.publish, topic=replace(totals.publish.topic, value="total INT"))
+    with pytest.raises(DeclarationError, match="column 'total' is declared int, and published bigint"):
+        kit.run(replace(totals, publish=told), TWO)
 
 
 def test_every_row_has_the_lookup_of_its_own_time(kit: Kit) -> None:
