@@ -26,6 +26,7 @@ from platform_core.tables.schema import delta_schema
 from tests.archived.frozen import RELEASE, by_its_code, last_line, unpacked
 from tests.conftest import Database
 
+pytestmark = pytest.mark.ordinary  # each starts a process of the archive
 JOB, V2 = RELEASE.job, ReleaseId(RELEASE.job, 2)
 POSITIONS = (
     Position(str(RELEASE), 0, {}),

@@ -19,6 +19,7 @@ from platform_core.release.plan.reach import Code
 from platform_core.settings import Settings
 from tests.archived.frozen import last_line, ran
 
+pytestmark = pytest.mark.ordinary  # each asks processes of two trees
 JOBS = ("stock_stats", "clickstream", "word_count")
 
 

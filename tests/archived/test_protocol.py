@@ -19,6 +19,7 @@ from platform_core.settings import Settings
 from tests.archived.conftest import Frozen
 from tests.archived.frozen import unpacked
 
+pytestmark = pytest.mark.ordinary  # each starts a process of an archive
 JOB = "stock_stats"
 
 
