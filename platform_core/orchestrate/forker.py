@@ -37,6 +37,7 @@ def main(root: Path, module: str, pipe: Path) -> None:
             _replace_itself(runs.fileno(), run)
         if os.fork() == 0:
             _work(run)
+            gc.unfreeze()  # or libraries take what was frozen for leaks, and say so, when the worker ends
             return
         run = _next_run(runs, root, loaded)
 
