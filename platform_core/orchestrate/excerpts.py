@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import dagster as dg
+from deltalake import DeltaTable
 
 from platform_core.control import releases
 from platform_core.control.releases import Release
@@ -33,6 +34,8 @@ def history_table(known: Sequence[Release]) -> str:
 
 def some_rows(platform: Platform, job: str, live: LiveTable) -> dg.MarkdownMetadataValue:
     """A few rows as they stand in the table; of personal columns no value leaves it."""
+    if not DeltaTable.is_deltatable(live.uri):
+        return dg.MetadataValue.md("nothing is written yet")
     declared = platform.jobs[job].output
     shown = [name for name in live.columns if name not in declared.personal]
     return dg.MetadataValue.md(

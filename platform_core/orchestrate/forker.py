@@ -1,7 +1,8 @@
 """The process from which run workers are forked: `python -m platform_core.orchestrate.forker ROOT MODULE PIPE`.
 
 It has loaded the location, reads ids of runs from a named pipe, one a line, and forks a worker for each. When a source
-has changed it replaces itself first, so that a run always sees the tree as it is. It has one thread: forks are safe.
+has changed it replaces itself, at the latest for the next run, which so sees the tree as it is. It has one thread:
+forks are safe.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import gc
 import importlib
 import io
 import os
+import select
 import signal
 import sys
 import time
@@ -20,6 +22,7 @@ from platform_core.control.owners import Owner
 
 Sources = frozenset[tuple[str, int]]  # each file, and when it was changed
 WORKERS_NEED = ("dagster._cli.api", "dagster_postgres", "psycopg2.extras", "platform_core.orchestrate.launching")
+LOOK_SECONDS = 15.0
 HELD, PENDING = "WEIR_FORKER_HELD", "WEIR_FORKER_PENDING"  # handed to a successor: the open pipe, the run it is for
 
 
@@ -28,21 +31,41 @@ def main(root: Path, module: str, pipe: Path) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for workers: the system clears them away
     loaded = _loaded(root, module)
     runs = io.FileIO(_opened(pipe), "r")  # unbuffered: what was not read is left to a successor
-    pending = os.environ.pop(PENDING, "")
-    while run := pending or runs.readline().decode().strip():
+    run = os.environ.pop(PENDING, "") or _next_run(runs, root, loaded)
+    while True:
         if sources(root) != loaded:
             _replace_itself(runs.fileno(), run)
         if os.fork() == 0:
             _work(run)
+            gc.unfreeze()  # or libraries take what was frozen for leaks, and say so, when the worker ends
             return
-        pending = ""
+        run = _next_run(runs, root, loaded)
+
+
+def _next_run(runs: io.FileIO, root: Path, loaded: Sources) -> str:
+    """Waits for it; meanwhile loads a tree that has changed and rests, so that no run has to wait for that."""
+    before = loaded
+    while not select.select([runs], [], [], LOOK_SECONDS)[0]:
+        now = sources(root)
+        if now == before != loaded:
+            _replace_itself(runs.fileno(), "")
+        before = now
+    return runs.readline().decode().strip()
 
 
 def sources(root: Path) -> Sources:
     """The Python files below the top-level packages that this process has imported from the tree."""
     tops = {name.partition(".")[0] for name in sys.modules}
     folders = [root / name for name in tops if (root / name).is_dir()]
-    return frozenset((str(file), file.stat().st_mtime_ns) for folder in folders for file in folder.rglob("*.py"))
+    return frozenset((str(file), changed_at(file)) for folder in folders for file in folder.rglob("*.py"))
+
+
+def changed_at(file: Path) -> int:
+    """-1 when it was there a moment ago: an editor's temporary file."""
+    try:
+        return file.stat().st_mtime_ns
+    except FileNotFoundError:
+        return -1
 
 
 def _loaded(root: Path, module: str) -> Sources:

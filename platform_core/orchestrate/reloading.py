@@ -12,6 +12,7 @@ import dagster as dg
 
 from platform_core.errors import ServiceUnavailable
 from platform_core.orchestrate import first_days
+from platform_core.orchestrate.forker import changed_at
 from platform_core.settings import Settings
 
 PACKAGES = ("platform_core", "ingest", "streaming_jobs", "analytics", "quality", "infra")
@@ -57,7 +58,7 @@ def tree_of(settings: Settings) -> str:
     """One text for all that the location is made of: each source and when it was changed, and the first days."""
     files = [path for package in PACKAGES for path in (settings.root / package).rglob("*.py")]
     files += [path for path in (first_days.places(settings),) if path.is_file()]
-    seen = sorted(f"{path} {path.stat().st_mtime_ns}" for path in files)
+    seen = sorted(f"{path} {changed_at(path)}" for path in files)
     return sha256("\n".join(seen).encode()).hexdigest()[:16]
 
 

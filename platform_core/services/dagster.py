@@ -168,7 +168,7 @@ def instance(settings: Settings) -> dict[str, Any]:
         # died. Operations that may not be done twice refuse the second (orchestrate/steering.py).
         "run_monitoring": {
             "enabled": True,
-            "start_timeout_seconds": 60,
+            "start_timeout_seconds": 120,
             "cancel_timeout_seconds": 60,
             "poll_interval_seconds": 10,
         },

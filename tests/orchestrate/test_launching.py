@@ -15,6 +15,7 @@ from dagster._core.code_pointer import ModuleCodePointer
 from dagster._core.definitions.reconstruct import ReconstructableRepository
 from dagster._core.errors import DagsterUserCodeUnreachableError
 from dagster._core.launcher.base import LaunchRunContext, WorkerStatus
+from dagster._core.remote_origin import RegisteredCodeLocationOrigin, RemoteRepositoryOrigin
 from dagster._core.workspace.context import WorkspaceProcessContext
 from dagster._core.workspace.load_target import EmptyWorkspaceTarget
 from dagster._daemon.run_coordinator.queued_run_coordinator_daemon import QueuedRunCoordinatorDaemon
@@ -72,8 +73,13 @@ class Site:
 
     def create(self, job: str, status: dg.DagsterRunStatus = dg.DagsterRunStatus.STARTING) -> dg.DagsterRun:
         found = ReconstructableRepository(ModuleCodePointer(MODULE, "weir")).get_reconstructable_job(job)
-        origin = found.get_python_origin()
-        return self.instance.create_run_for_job(found.get_definition(), status=status, job_code_origin=origin)
+        location = RemoteRepositoryOrigin(RegisteredCodeLocationOrigin("spoken"), "__repository__")
+        return self.instance.create_run_for_job(
+            found.get_definition(),
+            status=status,
+            job_code_origin=found.get_python_origin(),
+            remote_job_origin=location.get_job_origin(job),
+        )
 
     def launch(self, job: str) -> str:
         run = self.create(job)
@@ -86,7 +92,7 @@ class Site:
         return run
 
     def awaits(self, run_id: str, status: dg.DagsterRunStatus) -> None:
-        assert process.until(lambda: self.run(run_id).status is status, 120), self.run(run_id)
+        assert process.until(lambda: self.run(run_id).status is status, 600), self.run(run_id)
 
     def spoken(self) -> dict[str, object]:
         """What a run of `speak` said of itself."""
@@ -128,6 +134,13 @@ def test_a_run_sees_the_tree_as_it_is_when_it_begins(site: Site) -> None:
     source.write_text(LOCATION.replace("as it was", "as it is"))
     assert site.spoken()["words"] == "as it is"
     assert site.spoken()["parent"] == site.forker.pid
+
+
+def test_a_tree_that_has_changed_is_loaded_before_a_run_asks_for_it(site: Site) -> None:
+    marker = site.tree / "loaded"
+    source = site.tree / "spoken" / "definitions.py"
+    source.write_text(f"open({str(marker)!r}, 'w').close()\n{LOCATION}")
+    assert process.until(marker.exists, 600)
 
 
 def test_a_tree_that_does_not_load_fails_its_runs_and_not_the_forker(site: Site) -> None:
