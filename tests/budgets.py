@@ -9,7 +9,7 @@ import pytest
 
 from tests.tiers import QUICK, SERVICES, Tier, marker_of, outgrown, whole
 
-_NARROWS = ("keyword", "deselect", "lf", "failedfirst_only", "stepwise")
+_NARROWS = ("keyword", "deselect", "lf", "stepwise")
 _LISTENS = 1.0  # seconds
 
 
