@@ -83,7 +83,10 @@ def _run(asked: list[str], *, debug: bool) -> int:
     with _heard() as ctrl_c:
         try:
             checkout.enter([*asked, "--debug"] if debug else asked)
-            return command.main(asked, standalone_mode=False, prog_name="weir") or 0
+            code = command.main(asked, standalone_mode=False, prog_name="weir") or 0
+            if code == EXIT_INTERRUPTED:  # typer has made an exit code of it
+                say("interrupted")
+            return code
         except (Exception, KeyboardInterrupt) as error:
             if ctrl_c or isinstance(error, click.Abort | KeyboardInterrupt):
                 say("interrupted")

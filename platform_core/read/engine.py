@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import duckdb
@@ -61,18 +63,22 @@ class Engine:
         """At most `limit` rows; UsageError when the time is over or the query takes too much memory."""
         timer = threading.Timer(seconds, self._connection.interrupt)
         timer.start()
-        try:
-            result = self._connection.execute(query, list(values))
-            rows = result.fetchmany(limit + 1)
-            described: Any = result.description or []
-        except duckdb.InterruptException as error:
-            raise UsageError(
-                f"The query did not end within {seconds:g} s.", remedy="Narrow it, or give it longer with --seconds."
-            ) from error
-        except duckdb.OutOfMemoryException as error:
-            raise UsageError(f"The query needs more than {_MEMORY} of memory.", remedy="Narrow it.") from error
-        finally:
-            timer.cancel()
+        with self._ctrl_c() as pressed:
+            try:
+                result = self._connection.execute(query, list(values))
+                rows = result.fetchmany(limit + 1)
+                described: Any = result.description or []
+            except duckdb.InterruptException as error:
+                if pressed:
+                    raise KeyboardInterrupt from error
+                raise UsageError(
+                    f"The query did not end within {seconds:g} s.",
+                    remedy="Narrow it, or give it longer with --seconds.",
+                ) from error
+            except duckdb.OutOfMemoryException as error:
+                raise UsageError(f"The query needs more than {_MEMORY} of memory.", remedy="Narrow it.") from error
+            finally:
+                timer.cancel()
         return Answer(
             columns=tuple(column[0] for column in described),
             types=tuple(str(column[1]) for column in described),
@@ -80,6 +86,25 @@ class Engine:
             truncated=len(rows) > limit,
             sources={table.name: _told(table) for table in self._tables},
         )
+
+    @contextmanager
+    def _ctrl_c(self) -> Generator[list[int]]:
+        """Interrupts the query. Python's own handler raises an exception, which DuckDB passes on only once its threads
+        have come to an end by themselves: minutes later."""
+        pressed: list[int] = []
+        if threading.current_thread() is not threading.main_thread():
+            yield pressed
+            return
+
+        def interrupt(number: int, _: object) -> None:
+            pressed.append(number)
+            self._connection.interrupt()
+
+        former = signal.signal(signal.SIGINT, interrupt)
+        try:
+            yield pressed
+        finally:
+            signal.signal(signal.SIGINT, former)
 
     def _source(self, table: LiveTable) -> str:
         """What a view selects from; names the files that the connection may read."""
