@@ -50,6 +50,9 @@ test: tools ## run the tests that every change must pass, on a real broker, Post
 test-long: tools ## run the long ones: a cluster, frozen brokers, a kill at each step, history from tables
 	@exec $(BIN)/python -m pytest -m long
 
+mutants: tools ## break the platform in ten named ways, each in a copy, and see that a test notices
+	@exec $(BIN)/python -m tests.mutants
+
 bench: tools ## measure speed, freshness, growth, memory, for an hour; keep the table in infra/benchmarks
 	@exec $(BIN)/python -m tests.benchmarks
 
@@ -63,4 +66,4 @@ clean: ## stop the platform and delete its state and all caches; .venv and faili
 	rm -rf .weir .pytest_cache .ruff_cache
 	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
 
-.PHONY: help setup tools installed demo up down doctor quick test test-long bench check clean
+.PHONY: help setup tools installed demo up down doctor quick test test-long mutants bench check clean

@@ -266,7 +266,7 @@ class Fate(RuleBasedStateMachine):
         assert all(job.shown > was for job, was in zip(self.jobs, before, strict=True))
 
 
-@properties.tiers(few=20, many=1_000)
+@properties.tiers(few=20, many=300)
 def test_whatever_happens_tables_move_together_and_readers_never_step_back(store: ControlStore, examples: int) -> None:
     Fate.store = store
     with store.transaction() as cursor:  # thousands of commits, none of which has to outlive this machine
