@@ -100,7 +100,7 @@ def test_a_lag_that_a_new_driver_has_not_asked_for_yet_is_no_gain() -> None:
 def made(
     store: ControlStore, release: ReleaseId, state: Any, begins: Offsets | None = None, kind: str = "Stream"
 ) -> None:
-    manifest = {"declared": {"inputs": {"trades": {"is": kind}}}}
+    manifest = {"declared": {"inputs": {"trades": {"is": kind, "topic": {"name": "trades"}}}}}
     start = None if begins is None else Start("earliest", None, begins)
     with store.transaction() as cursor:
         releases.add(
