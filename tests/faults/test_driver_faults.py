@@ -25,7 +25,7 @@ from tests.stack.running import Platform, Running, a_home, job_in, until
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]
 PREFIX = "driver-faults"
 TRADES = f"{PREFIX}-stocks"
-LOAD = ["--rate", "300", "--late", "0.02", "--late-by", "20 seconds", "--malformed", "0.005", "--far-future", "0.002"]
+LOAD = ["--rate", "100", "--late", "0.02", "--late-by", "20 seconds", "--malformed", "0.005", "--far-future", "0.002"]
 TRY_AGAIN, SUPERSEDED, TOO_MANY_REJECTS = 75, 70, 65
 
 
