@@ -40,7 +40,7 @@ def test_in_another_checkout_it_says_which_one_it_means(tmp_path: Path) -> None:
     other = another(tmp_path / "other")
     (note,) = checkout.notes(other / "platform_core", HOME, {})
     assert note == f"this is weir of {ROOT}; for the checkout that you are in: WEIR_ROOT={other}"
-    assert checkout.notes(other, HOME, {"WEIR_HOME": "/home/of/weir"}) == []
+    assert checkout.notes(other, HOME, {"WEIR_HOME": "/of/weir"}) == []
 
 
 def test_beside_another_platform_it_says_which_one_it_means(tmp_path: Path) -> None:
