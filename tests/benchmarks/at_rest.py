@@ -17,8 +17,8 @@ from platform_core.control.store import ControlStore
 from platform_core.names import ReleaseId
 from platform_core.settings import Settings
 from tests.benchmarks.asked import Asked
-from tests.benchmarks.catching_up import cpu_seconds
-from tests.benchmarks.demo import by_service, cpu, demo, memory_mb
+from tests.benchmarks.catching_up import cpu, cpu_seconds
+from tests.benchmarks.demo import by_service, demo, memory_mb
 from tests.benchmarks.figures import Figure, attempted
 from tests.benchmarks.live import driver
 from tests.benchmarks.platform import platform, settings_of

@@ -6,7 +6,7 @@ import json
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,11 +99,16 @@ def reached(platform: Platform, job: StreamingJob, checkpoint: Path) -> bool:
 
 def cpu_seconds(pid: int) -> float:
     """Of a process and all its children, the ended ones included."""
+    return cpu([psutil.Process(pid), *psutil.Process(pid).children(recursive=True)])
+
+
+def cpu(those: Iterable[psutil.Process]) -> float:
+    """Seconds, with those of children that have ended; a process that is gone counts nothing."""
     total = 0.0
-    for one in [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]:
+    for one in those:
         try:
             times = one.cpu_times()
-        except psutil.NoSuchProcess:
+        except psutil.Error:
             continue
         total += times.user + times.system + times.children_user + times.children_system
     return total

@@ -61,15 +61,3 @@ def memory_mb(those: Iterable[psutil.Process]) -> float:
         except psutil.Error:
             continue
     return total / 1_000_000
-
-
-def cpu(those: Iterable[psutil.Process]) -> float:
-    """Seconds, with those of children that have ended."""
-    total = 0.0
-    for one in those:
-        try:
-            times = one.cpu_times()
-        except psutil.Error:
-            continue
-        total += times.user + times.system + times.children_user + times.children_system
-    return total

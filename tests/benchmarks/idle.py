@@ -13,7 +13,8 @@ from platform_core.services.down import down
 from platform_core.services.up import up
 from platform_core.settings import Settings
 from tests.benchmarks.asked import Asked
-from tests.benchmarks.demo import by_service, cpu, demo, memory_mb
+from tests.benchmarks.catching_up import cpu
+from tests.benchmarks.demo import by_service, demo, memory_mb
 from tests.benchmarks.figures import Figure, attempted
 from tests.benchmarks.platform import settings_of
 
