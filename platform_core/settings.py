@@ -75,6 +75,7 @@ class Spark(Section):
         default="local[2]", description="local[N] for N processors of this machine, or spark://host:port"
     )
     driver_memory: str = Field(default="1g", description="the heap of each driver's JVM")
+    java_options: str = Field(default="", description="more options of each driver's JVM, after the platform's own")
     shuffle_partitions: int = Field(
         default=2, description="partitions of a new release's state; fixed by its first batch"
     )

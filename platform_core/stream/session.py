@@ -107,6 +107,7 @@ def _local_files(settings: Settings) -> dict[str, str]:
     if not settings.spark.master.startswith("local") or not jar.is_file():
         return {}
     return {
+        "spark.broadcast.compress": "false",  # it goes nowhere: the driver is the executor
         "spark.driver.extraClassPath": str(jar),
         "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
     }
@@ -127,6 +128,8 @@ def _java_options(settings: Settings) -> Iterator[str]:
     if settings.classes.is_file():
         yield f'"-XX:SharedArchiveFile={settings.classes}"'
         yield QUIET
+    if settings.spark.java_options:
+        yield settings.spark.java_options
 
 
 def spark_jars(settings: Settings) -> list[Path]:

@@ -86,7 +86,14 @@ class KafkaStream:
         reader = reader.option("groupIdPrefix", self._release.group).option("startingOffsets", self._first(topics))
         reader = reader.option("kafka.fetch.max.wait.ms", "20")
         reader = reader.option("failOnDataLoss", str(not self._over_gaps).lower())
-        return (reader.option("maxOffsetsPerTrigger", most) if most else reader).load()
+        records = (reader.option("maxOffsetsPerTrigger", most) if most else reader).load()
+        return self._in_few_tasks(records)
+
+    def _in_few_tasks(self, records: DataFrame) -> DataFrame:
+        """Spark makes one task for each partition that has records, 8 ms of CPU before the first of them; more than
+        there are processors gain nothing. A cluster's processors come and go: there it stays as it is."""
+        master = self._settings.spark.master
+        return records.coalesce(self._spark.sparkContext.defaultParallelism) if master.startswith("local") else records
 
     def _first(self, topics: Iterable[Topic]) -> str:
         if self._begins is None:

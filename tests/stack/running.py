@@ -211,13 +211,20 @@ class Platform:
 @contextmanager
 def a_platform(settings: Settings, own: Sequence[Callable[[Settings], Service]] = ()) -> Generator[Platform]:
     """A home with the services that it starts itself; everything has gone afterwards, whatever happened."""
-    made = Platform(settings)
+    made = Platform(with_first_compiler(settings))
     with ExitStack() as held:
         held.callback(made.end)
         for service in own:
-            made.serve(service(settings))
+            made.serve(service(made.settings))
         made.store.migrate()
         yield made
+
+
+def with_first_compiler(settings: Settings) -> Settings:
+    """In a life of minutes the second compiler takes more than it gives back."""
+    return settings.model_copy(
+        update={"spark": settings.spark.model_copy(update={"java_options": "-XX:TieredStopAtLevel=1"})}
+    )
 
 
 @contextmanager
