@@ -15,12 +15,11 @@ from platform_core.control import cutovers, releases
 from platform_core.control.cutovers import Cutover
 from platform_core.errors import BatchFailed, UsageError
 from platform_core.names import ReleaseId
+from platform_core.operations.compare import compare
 from platform_core.orchestrate.platform import Platform
 from platform_core.orchestrate.steering import Request, Why, stream_job
 from platform_core.release import cutting_over
 from platform_core.release.candidate import Asked, release_candidate
-from platform_core.release.comparing import compare_releases
-from platform_core.release.explaining import explained_by
 from platform_core.release.plan.plan import plan_of
 from platform_core.release.plan.wording import markdown
 from platform_core.release.reset import reset
@@ -65,8 +64,7 @@ def _release(platform: Platform, request: Request) -> str:
 
 
 def _compare(platform: Platform, request: Request) -> str:
-    why = explained_by(platform.settings, platform.store)
-    outcome = compare_releases(platform.settings, platform.store, request.job, by=request.by, explained_by=why)
+    outcome = compare(platform.settings, platform.store, request.job, request.by)
     pair = f"{outcome.found.left} and {outcome.found.right}"
     if not outcome.verdict.passed:
         raise BatchFailed(

@@ -17,10 +17,9 @@ from platform_core.archived.protocol import PROTOCOL
 from platform_core.control import aliases, cutovers, leases, positions, releases, wanted
 from platform_core.control.position import same_place
 from platform_core.names import ReleaseId
+from platform_core.operations.compare import compare
 from platform_core.release import archive, cutting_over
 from platform_core.release.candidate import Asked, release_candidate
-from platform_core.release.comparing import compare_releases
-from platform_core.release.explaining import explained_by
 from platform_core.release.plan.changes import Kind
 from platform_core.release.plan.plan import plan_of
 from platform_core.release.plan.tree import tree_of
@@ -104,8 +103,7 @@ def test_a_candidate_of_today_follows_the_frozen_one_and_has_its_rows(platform: 
     until(lambda: states(platform) == ["live", "following"], "the candidate follows")
     assert entered_by(platform, V2) == "platform_core.archived.run"
     follows(platform, V2, V1)
-    why = explained_by(platform.settings, platform.store)
-    outcome = compare_releases(platform.settings, platform.store, JOB, by="a test", explained_by=why)
+    outcome = compare(platform.settings, platform.store, JOB, "a test")
     assert outcome.verdict.passed, outcome.verdict.reasons
     assert outcome.found.rows_left > 0
 

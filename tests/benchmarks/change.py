@@ -14,6 +14,7 @@ from typing import Any
 
 from ingest.topics import STOCKSTATS_OUTPUT, USER_ACTIVITY
 from platform_core.broker import Broker
+from platform_core.compare.releases import compare_releases
 from platform_core.control import cutovers, positions, releases, wanted
 from platform_core.control.cutovers import Cutover, Move
 from platform_core.control.position import same_place
@@ -24,7 +25,6 @@ from platform_core.read import open_tables
 from platform_core.release import cutting_over, gates
 from platform_core.release.candidate import Asked as AskedRelease
 from platform_core.release.candidate import release_candidate
-from platform_core.release.comparing import compare_releases
 from platform_core.release.first import first_release
 from platform_core.services import process
 from tests.benchmarks.asked import Asked

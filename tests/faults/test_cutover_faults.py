@@ -13,10 +13,9 @@ from pyspark.sql import SparkSession
 from platform_core.control import aliases, cutovers, releases, wanted
 from platform_core.control.cutovers import Cutover
 from platform_core.names import ReleaseId
+from platform_core.operations.compare import compare
 from platform_core.release import cutting_over
 from platform_core.release.candidate import Asked, release_candidate
-from platform_core.release.comparing import compare_releases
-from platform_core.release.explaining import explained_by
 from platform_core.services import postgres
 from platform_core.testing.oracle import Closing, Oracle
 from tests.conftest import Broker
@@ -57,8 +56,7 @@ def ready(platform: Platform, kind: str) -> None:
     """Each has committed a moment ago; a cutover wants a comparison that passed, too."""
     platform.works(V1, V2)
     if kind == "cutover":
-        why = explained_by(platform.settings, platform.store)
-        outcome = compare_releases(platform.settings, platform.store, JOB, by="a test", explained_by=why)
+        outcome = compare(platform.settings, platform.store, JOB, "a test")
         assert outcome.verdict.passed, outcome.verdict.reasons
 
 

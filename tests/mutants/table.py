@@ -79,10 +79,10 @@ MUTANTS = (
     ),
     Mutant(
         "compare",
-        "platform_core/release/compare/engine.py",
+        "platform_core/compare/engine.py",
         '"where (nl, sl, xl) is distinct from (nr, sr, xr)"',
         '"where nl is distinct from nr"',
-        ("tests/release/test_compare.py::test_one_changed_value_in_one_row_of_many_is_found",),
+        ("tests/compare/test_compare.py::test_one_changed_value_in_one_row_of_many_is_found",),
     ),
     Mutant(
         "oracle",

@@ -18,9 +18,9 @@ from platform_core.orchestrate.candidates import candidate_checks, candidate_job
 from platform_core.orchestrate.keys import candidate_key
 from platform_core.orchestrate.platform import Platform
 from platform_core.release import gates
+from tests.compare.paired import Job
+from tests.compare.tables import stat
 from tests.conftest import Database
-from tests.release.comparing import stat
-from tests.release.paired import Job
 
 pytestmark = pytest.mark.stack
 SCHEMA = "ticker STRING, window_start TIMESTAMP, trade_count BIGINT, avg_price DECIMAL(18,6)"

@@ -12,9 +12,8 @@ import pytest
 
 from platform_core.control import releases, wanted
 from platform_core.names import ReleaseId
+from platform_core.operations.compare import compare
 from platform_core.release.candidate import Asked, release_candidate
-from platform_core.release.comparing import compare_releases
-from platform_core.release.explaining import explained_by
 from tests.conftest import Broker
 from tests.stack.jobs import LOAD
 from tests.stack.running import Platform, a_home, until
@@ -59,7 +58,6 @@ def test_all_four_go_on_after_a_kill(platform: Platform) -> None:
 
 @pytest.mark.parametrize("job", JOBS)
 def test_the_two_releases_differ_in_nothing_that_is_not_explained(platform: Platform, job: str) -> None:
-    why = explained_by(platform.settings, platform.store)
-    outcome = compare_releases(platform.settings, platform.store, job, by="a test", explained_by=why)
+    outcome = compare(platform.settings, platform.store, job, "a test")
     assert outcome.verdict.passed, outcome.verdict.reasons
     assert outcome.found.rows_left > 50

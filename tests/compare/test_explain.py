@@ -13,13 +13,13 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from ingest.topics import PAGE_VIEWS, SEARCHES, STOCKS, USER_PROFILES
+from platform_core.compare import Comparison, Side, compare, recomputed
+from platform_core.compare.explain import LATE, NOT_YET_DUE, Declared, neighbourhood, not_yet_due, taken
+from platform_core.compare.late import explained, told_apart
+from platform_core.compare.recomputed import Asked, Texts
 from platform_core.control.position import Position
 from platform_core.declare import StreamingJob
 from platform_core.names import PART, ReleaseId
-from platform_core.release.compare import Comparison, Side, compare, recomputed
-from platform_core.release.compare.explain import LATE, NOT_YET_DUE, Declared, neighbourhood, not_yet_due, taken
-from platform_core.release.compare.late import explained, told_apart
-from platform_core.release.compare.recomputed import Asked, Texts
 from platform_core.release.declared import declared
 from platform_core.settings import ROOT, Settings
 from platform_core.testing import BATCH, QUIET, Record, record

@@ -13,8 +13,8 @@ import pytest
 
 from ingest.topics import STOCKS
 from platform_core.archived.protocol import PROTOCOL, command
-from platform_core.release.compare.explain import Rereading
-from platform_core.release.compare.late import Taken
+from platform_core.compare.explain import Rereading
+from platform_core.compare.late import Taken
 from platform_core.settings import ROOT
 from platform_core.testing.script import START
 from tests.conftest import Broker

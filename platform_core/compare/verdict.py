@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from platform_core.compare.comparison import Comparison, Kind
 from platform_core.declare.expected import ROWS, expected
-from platform_core.release.compare.comparison import Comparison, Kind
 
 
 @dataclass(frozen=True)

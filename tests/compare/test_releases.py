@@ -8,13 +8,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from platform_core.compare.releases import pair_of
 from platform_core.control import audit, comparisons, holds
 from platform_core.control.store import ControlStore
 from platform_core.errors import ServiceUnavailable, UsageError
-from platform_core.release.comparing import pair_of
+from tests.compare.paired import Job
+from tests.compare.tables import stat
 from tests.conftest import Database
-from tests.release.comparing import stat
-from tests.release.paired import Job
 
 pytestmark = pytest.mark.stack
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from html.parser import HTMLParser
 
-from platform_core.release.compare import ColumnFigures, Comparison, Count, Example, Verdict
-from platform_core.release.compare.report import lines, page
+from platform_core.compare import ColumnFigures, Comparison, Count, Example, Verdict
+from platform_core.compare.report import lines, page
 
 AT = datetime(2026, 1, 31, 12, tzinfo=UTC)
 HOSTILE = "<script>alert('x')</script> & \"quoted\""

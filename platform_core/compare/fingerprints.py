@@ -12,8 +12,8 @@ from typing import Literal
 
 import duckdb
 
-from platform_core.release.compare.question import Question
-from platform_core.release.compare.sides import Side
+from platform_core.compare.question import Question
+from platform_core.compare.sides import Side
 
 SUMS = "n, s, x"
 _COLUMNS = "file varchar, part varchar, bucket utinyint, n bigint, s bigint, x ubigint"

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from platform_core.compare import Comparison, Explain, Side, Verdict, compare, verdict
+from platform_core.compare.columns import KEY, SchemaDifference
 from platform_core.control import comparisons, holds, releases
 from platform_core.control.comparisons import Compared
 from platform_core.control.positions import Committed
@@ -16,8 +18,6 @@ from platform_core.control.store import ControlStore
 from platform_core.declare.expected import ROWS, expected
 from platform_core.errors import ServiceUnavailable, UsageError
 from platform_core.names import ReleaseId
-from platform_core.release.compare import Comparison, Explain, Side, Verdict, compare, verdict
-from platform_core.release.compare.columns import KEY, SchemaDifference
 from platform_core.settings import Settings
 
 HOLD_SECONDS = 3600.0  # far longer than a comparison takes; whoever dies in one lets go all the same

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import duckdb
 
-from platform_core.release.compare.columns import Column
-from platform_core.release.compare.comparison import EXAMPLES
-from platform_core.release.compare.question import Question
-from platform_core.release.compare.sides import Side
+from platform_core.compare.columns import Column
+from platform_core.compare.comparison import EXAMPLES
+from platform_core.compare.question import Question
+from platform_core.compare.sides import Side
 
 LISTED = 100_000  # unexpected differences that are kept as rows
 SLICE_ROWS = 2_000_000  # of both sides, in memory at once

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from platform_core.compare.recomputed import Asked, Texts, collected, match_columns, of_keys, transformed, ways
 from platform_core.control.position import Offsets, as_numbers, as_text
 from platform_core.declare import Lookup, StreamingJob
-from platform_core.release.compare.recomputed import Asked, Texts, collected, match_columns, of_keys, transformed, ways
 from platform_core.stream.intake import parsed_at_rest
 
 if TYPE_CHECKING:

@@ -9,15 +9,15 @@ from uuid import uuid4
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 
+from platform_core.compare.releases import compare_releases
 from platform_core.control import leases, positions, releases
 from platform_core.control.owners import Owner
 from platform_core.control.position import Position
 from platform_core.control.store import ControlStore
 from platform_core.names import PART, ReleaseId
-from platform_core.release.comparing import compare_releases
 from platform_core.settings import Settings
+from tests.compare.tables import STATS, Row
 from tests.control.words import facts
-from tests.release.comparing import STATS, Row
 
 
 class Job:

@@ -20,9 +20,9 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import parquet
 
+from platform_core.compare.late import Taken
 from platform_core.control.position import Offsets, Position, as_text, records_between
 from platform_core.declare.durations import duration
-from platform_core.release.compare.late import Taken
 from platform_core.telemetry import event
 
 logger = logging.getLogger(__name__)

@@ -10,11 +10,11 @@ from typing import Literal
 
 import duckdb
 
+from platform_core.compare.columns import Column, SchemaDifference, common_columns, schema_differences
+from platform_core.compare.sides import Side
 from platform_core.declare.expected import ROWS, Expected, expected
 from platform_core.errors import UsageError
 from platform_core.names import PART
-from platform_core.release.compare.columns import Column, SchemaDifference, common_columns, schema_differences
-from platform_core.release.compare.sides import Side
 
 BUCKETS = 32  # in a part: what differs is narrowed to some of them before any rows are set side by side
 _FORM = 1  # of what is kept: another number forgets it

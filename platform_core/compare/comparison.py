@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from platform_core.release.compare.columns import SchemaDifference
+from platform_core.compare.columns import SchemaDifference
 
 Kind = Literal["only left", "only right", "changed"]
 KINDS: tuple[Kind, ...] = ("only left", "only right", "changed")

@@ -1,4 +1,4 @@
-"""What explains differences between two releases: their clocks, and records that one of them took too late."""
+"""Compare two releases of a job; what their clocks and late records account for is told apart."""
 
 from __future__ import annotations
 
@@ -6,14 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from platform_core.control import positions
-from platform_core.control.position import Position
-from platform_core.control.positions import Committed
-from platform_core.control.releases import Release
-from platform_core.control.store import ControlStore
-from platform_core.release import archive
-from platform_core.release.compare import Explain
-from platform_core.release.compare.explain import (
+from platform_core.compare import Explain
+from platform_core.compare.explain import (
     LATE,
     NOT_YET_DUE,
     Declared,
@@ -22,24 +16,57 @@ from platform_core.release.compare.explain import (
     not_yet_due,
     taken,
 )
-from platform_core.release.comparing import ExplainedBy, Pair
+from platform_core.compare.releases import Outcome, Pair, compare_releases
+from platform_core.control import positions
+from platform_core.control.position import Position
+from platform_core.control.positions import Committed
+from platform_core.control.releases import Release
+from platform_core.control.store import ControlStore
+from platform_core.names import ReleaseId
+from platform_core.release import archive
 from platform_core.settings import Settings
 
 _FIRST_LOOK = 1000  # batches; four times as many each time until the history reaches back far enough
 
 
-def explained_by(settings: Settings, store: ControlStore) -> ExplainedBy:
-    def of(pair: Pair, expect: Mapping[str, str]) -> Explain:
-        def explain(rows: pa.Table) -> Mapping[str, Sequence[int]]:
-            declared = Declared.of(pair.right.manifest["declared"])
-            due = not_yet_due(rows, declared, pair.met[0].position, pair.met[1].position)
-            known = set(due)
-            rest = rows.filter(pa.array([number not in known for number in rows["number"].to_pylist()], pa.bool_()))
-            return {NOT_YET_DUE: due, LATE: _late(rest, declared, pair, expect, settings, store)}
+def compare(
+    settings: Settings,
+    store: ControlStore,
+    named: str,
+    by: str,
+    *,
+    expect: Mapping[str, str] | None = None,
+    explain: bool = True,
+) -> Outcome:
+    """`named`: a job, whose candidate is compared with its live release, or one of its releases, as in stock_stats@v2.
 
-        return explain
+    To explain differences, records are read again in the newer release's own archive, which starts Spark.
+    """
+    release = ReleaseId.parse(named) if "@" in named else None
 
-    return of
+    def explained_by(pair: Pair, allowed: Mapping[str, str]) -> Explain:
+        return _explain(settings, store, pair, allowed)
+
+    return compare_releases(
+        settings,
+        store,
+        release.job if release else named,
+        release,
+        by=by,
+        expect=expect,
+        explained_by=explained_by if explain else None,
+    )
+
+
+def _explain(settings: Settings, store: ControlStore, pair: Pair, expect: Mapping[str, str]) -> Explain:
+    def explain(rows: pa.Table) -> Mapping[str, Sequence[int]]:
+        declared = Declared.of(pair.right.manifest["declared"])
+        due = not_yet_due(rows, declared, pair.met[0].position, pair.met[1].position)
+        known = set(due)
+        rest = rows.filter(pa.array([number not in known for number in rows["number"].to_pylist()], pa.bool_()))
+        return {NOT_YET_DUE: due, LATE: _late(rest, declared, pair, expect, settings, store)}
+
+    return explain
 
 
 def _late(

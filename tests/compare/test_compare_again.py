@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from platform_core.release.compare import pairs
-from tests.release.comparing import Tables, changed, counts, many, stat
+from platform_core.compare import pairs
+from tests.compare.tables import Tables, changed, counts, many, stat
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
+from platform_core.compare import Comparison, Explain, Side, compare
 from platform_core.names import PART
-from platform_core.release.compare import Comparison, Explain, Side, compare
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 Row = dict[str, Any]

@@ -9,8 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from platform_core.release.compare import Explain, Verdict, verdict
-from tests.release.comparing import NOON, Row, Tables, many, stat
+from platform_core.compare import Explain, Verdict, verdict
+from tests.compare.tables import NOON, Row, Tables, many, stat
 
 
 @pytest.fixture

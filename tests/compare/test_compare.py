@@ -14,7 +14,7 @@ from deltalake import DeltaTable
 
 from platform_core.errors import Retryable, UsageError
 from platform_core.names import PART
-from tests.release.comparing import NOON, STATS, Row, Tables, changed, counts, many, stat
+from tests.compare.tables import NOON, STATS, Row, Tables, changed, counts, many, stat
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from platform_core.release.compare.comparison import (
+from platform_core.compare.comparison import (
     EXAMPLES,
     KINDS,
     ColumnFigures,
@@ -25,11 +25,11 @@ from platform_core.release.compare.comparison import (
     Kind,
     Shown,
 )
-from platform_core.release.compare.fingerprints import Fingerprints
-from platform_core.release.compare.kept import Kept
-from platform_core.release.compare.pairs import SIGNS, Pairs
-from platform_core.release.compare.question import Question, asked
-from platform_core.release.compare.sides import Side
+from platform_core.compare.fingerprints import Fingerprints
+from platform_core.compare.kept import Kept
+from platform_core.compare.pairs import SIGNS, Pairs
+from platform_core.compare.question import Question, asked
+from platform_core.compare.sides import Side
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from html import escape
 
-from platform_core.release.compare.comparison import KINDS, Comparison, Example, Kind, Shown
-from platform_core.release.compare.verdict import Verdict, counted
+from platform_core.compare.comparison import KINDS, Comparison, Example, Kind, Shown
+from platform_core.compare.verdict import Verdict, counted
 
 _STYLE = """
 :root { color-scheme: light dark; --line: #d5d9e0; --soft: #667085; --back: #ffffff; --text: #1a1f29;
