@@ -62,20 +62,20 @@ MUTANTS = (
     ),
     Mutant(
         "hand_over",
-        "platform_core/stream/handover.py",
+        "platform_core/cutover/handover.py",
         "        return difference(job, publish, change.published, change.new)\n",
         "        return []\n",
         (
-            "tests/stream/test_handover.py::"
+            "tests/cutover/test_handover.py::"
             "test_a_keyed_topic_gets_what_differs_from_what_was_published_and_not_from_where_the_table_stood",
         ),
     ),
     Mutant(
         "alias_flip",
-        "platform_core/control/cutovers.py",
+        "platform_core/cutover/protocol.py",
         "    for move in found.moves:\n        aliases.move(",
         "    for move in found.moves[:1]:\n        aliases.move(",
-        ("tests/control/test_cutovers.py::test_two_tables_move_together",),
+        ("tests/cutover/test_protocol.py::test_two_tables_move_together",),
     ),
     Mutant(
         "compare",

@@ -12,8 +12,9 @@ from contextlib import closing, contextmanager
 
 import pytest
 
-from platform_core.control import aliases, cutovers, releases, wanted
+from platform_core.control import aliases, releases, wanted
 from platform_core.control.store import ControlStore
+from platform_core.cutover import protocol
 from platform_core.names import ReleaseId
 from tests.conftest import Broker
 from tests.stack.from_dagster import launched
@@ -105,7 +106,7 @@ def test_of_two_commands_at_once_one_wins_and_the_other_says_who_did(platform: P
         compared(platform)
         assert command(platform, "cutover", STATS).wait(300) == 0
     assert pair(platform.store) == NEW
-    (first, *_) = reversed(cutovers.of_table(platform.store, WORDS))
+    (first, *_) = reversed(protocol.of_table(platform.store, WORDS))
     assert first.phase == "swapped"
     assert set(first.tables) == set(winner)
     platform.works(*NEW)

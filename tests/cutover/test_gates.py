@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from platform_core.cutover.gates import Compared, Facts, refusals
 from platform_core.names import ReleaseId
-from platform_core.release.gates import Compared, Facts, refusals
 
 V1, V2 = ReleaseId("stock_stats", 1), ReleaseId("stock_stats", 2)
 READY = Facts("stock_stats", V1, V2, "following", True, Compared(True, (), 60.0), behind_seconds=12.0)

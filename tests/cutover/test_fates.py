@@ -1,6 +1,6 @@
 """Whatever dies, in whatever order words arrive: aliases move together, readers never step back, and it ends.
 
-Drivers behave as platform_core/control/cutovers.py asks of them; supervisors are the real `carry`, cut at its steps.
+Drivers behave as platform_core/cutover/protocol.py asks of them; supervisors are the real `step`, cut at its steps.
 """
 
 from __future__ import annotations
@@ -11,29 +11,29 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from platform_core.control import aliases, cutovers, leases, releases
-from platform_core.control.cutovers import Cutover, Move
+from platform_core.control import aliases, leases, releases
 from platform_core.control.leases import driver_lease
 from platform_core.control.owners import Owner
 from platform_core.control.position import Position
 from platform_core.control.store import ControlStore
+from platform_core.cutover import protocol, reconcile
+from platform_core.cutover.model import Cutover, Move
 from platform_core.errors import LeaseHeld, Superseded, UsageError
 from platform_core.names import ReleaseId
-from platform_core.release import carrying
 from tests import properties
-from tests.control.cutover_words import HOUR, expire
-from tests.control.cutover_world import Driver, Job, Look, Table, live_of
+from tests.cutover.words import HOUR, expire
+from tests.cutover.world import Driver, Job, Look, Table, live_of
 
 pytestmark = pytest.mark.stack
 _jobs = itertools.count(1)
-OFTEN = ("drivers_act",) * 9 + ("supervisors_carry",) * 5 + ("somebody_asks",) * 3 + ("drivers_begin",) * 3
+OFTEN = ("drivers_act",) * 9 + ("supervisors_reconcile",) * 5 + ("somebody_asks",) * 3 + ("drivers_begin",) * 3
 SELDOM = (
     "one_dies_before_it_has_recorded_its_commit",
     "one_loses_its_lease",
     "the_frozen_wake",
     "somebody_changes_their_mind",
     "a_deadline_passes",
-    "one_is_cut_before_it_speaks_for_the_dead",
+    "one_is_cut_before_it_tells_for_a_dead_driver",
     "that_one_goes_on",
     "a_stale_one_flips",
 )
@@ -97,7 +97,7 @@ class Fate(RuleBasedStateMachine):
                 (driver.lease.name, driver.lease.epoch),
             )
 
-    def _standing(self, release: ReleaseId) -> tuple[Position, int] | None:
+    def _table_at(self, release: ReleaseId) -> tuple[Position, int] | None:
         for job in self.jobs:
             if release in job.tables and job.tables[release].batch >= 0:
                 return job.tables[release].position(release), job.tables[release].batch
@@ -105,7 +105,7 @@ class Fate(RuleBasedStateMachine):
 
     def _open(self) -> list[Cutover]:
         mine = {job.table for job in self.jobs}
-        return [one for one in cutovers.all_open(self.store) if mine & set(one.tables)]
+        return [one for one in protocol.all_open(self.store) if mine & set(one.tables)]
 
     @rule(data=st.data(), event=st.sampled_from(EVENTS))
     def something_happens(self, data: st.DataObject, event: str) -> None:
@@ -152,17 +152,17 @@ class Fate(RuleBasedStateMachine):
 
     def somebody_changes_their_mind(self, _: st.DataObject) -> None:
         for one in self._open():
-            cutovers.abort(self.store, one.id, "changed my mind")
+            protocol.abort(self.store, one.id, "changed my mind")
 
     def a_deadline_passes(self, _: st.DataObject) -> None:
         for one in self._open():
             expire(self.store, one)
 
-    def supervisors_carry(self, _: st.DataObject) -> None:
+    def supervisors_reconcile(self, _: st.DataObject) -> None:
         for one in self._open():
-            carrying.step(self.store, one, self._standing)
+            reconcile.step(self.store, one, self._table_at)
 
-    def one_is_cut_before_it_speaks_for_the_dead(self, _: st.DataObject) -> None:
+    def one_is_cut_before_it_tells_for_a_dead_driver(self, _: st.DataObject) -> None:
         for one in self._open():
             for move in one.moves if one.may_abort else ():
                 try:
@@ -170,19 +170,19 @@ class Fate(RuleBasedStateMachine):
                         epoch = leases.fence(cursor, driver_lease(move.old))
                 except LeaseHeld:
                     continue
-                where = self._standing(move.old)
+                where = self._table_at(move.old)
                 assert where is not None
                 self.words.append((one, move.old, epoch, where))
 
     def that_one_goes_on(self, _: st.DataObject) -> None:
         for cutover, release, epoch, where in self.words:
-            cutovers.hold_for(self.store, cutover.id, release, epoch, *where)
+            protocol.pause_dead(self.store, cutover.id, release, epoch, *where)
         self.words.clear()
 
     def a_stale_one_flips(self, _: st.DataObject) -> None:
         """It looked long ago: only the transaction itself protects."""
         for one in self._open():
-            cutovers.flip(self.store, one.id)
+            protocol.flip(self.store, one.id)
 
     def _which(self, at: int) -> tuple[Job, ReleaseId]:
         job = self.jobs[at // 2]
@@ -197,7 +197,7 @@ class Fate(RuleBasedStateMachine):
     def _ask(self, which: tuple[int, ...]) -> None:
         moves = [self._move(self.jobs[at]) for at in which]
         back = any(move.new.number == 1 for move in moves)
-        cutovers.request(self.store, moves, "rollback" if back else "cutover", "ada", HOUR)
+        protocol.request(self.store, moves, "rollback" if back else "cutover", "ada", HOUR)
 
     def _move(self, job: Job) -> Move:
         live = live_of(self.store, job.name)
@@ -253,7 +253,7 @@ class Fate(RuleBasedStateMachine):
                     if (driver := job.drivers.get(release)) is not None:
                         self._turn(job, driver)
             for one in self._open():
-                carrying.step(self.store, one, self._standing)
+                reconcile.step(self.store, one, self._table_at)
                 if turn == 5:
                     expire(self.store, one)
         assert self._open() == []

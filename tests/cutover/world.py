@@ -1,18 +1,19 @@
-"""Tables that outlive every process, and drivers that behave as platform_core/control/cutovers.py asks of them."""
+"""Tables that outlive every process, and drivers that behave as platform_core/cutover/protocol.py asks of them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from platform_core.control import cutover_rows as rows
-from platform_core.control import cutovers, leases, positions, releases
-from platform_core.control.cutovers import Cutover
+from platform_core.control import aliases, leases, positions, releases
 from platform_core.control.leases import Lease
 from platform_core.control.position import Position
 from platform_core.control.store import ControlStore
+from platform_core.cutover import protocol
+from platform_core.cutover import store as rows
+from platform_core.cutover.model import Cutover
 from platform_core.names import ReleaseId
-from tests.control.cutover_words import table_of
 from tests.control.words import facts
+from tests.cutover.words import table_of
 
 
 @dataclass
@@ -40,7 +41,7 @@ class Driver:
     def turn(self, dies_after_commit: bool = False, stale: bool = False, near: bool = True) -> bool:
         """One look and one act, or an act by what it saw the last time; False when it ends.
 
-        `near`: whether the new release has come near, so that the live one stands still (stream/approach.py).
+        `near`: whether the new release has come near, so that the live one stands still (cutover/pause.py).
         """
         if self.seen is None or self.still or not stale:
             self._look()
@@ -49,26 +50,26 @@ class Driver:
         move = None if found is None else found.move_of(self.release)
         if found is None or move is None:
             return self._work(state, dies_after_commit)
-        if found.holds(self.release) and (near or move.held is not None):
+        if found.pauses(self.release) and (near or move.paused_at is not None):
             self._stand_still(found)
-        elif found.may_abort and move.new == self.release and move.held is not None:
-            self._align(found, move.held)
+        elif found.may_abort and move.new == self.release and move.paused_at is not None:
+            self._align(found, move.paused_at)
         elif found.phase == "flipped" and move.new == self.release:
             assert state == "live"
-            cutovers.tell_swapped(self.store, self.lease, found.id)
+            protocol.tell_swapped(self.store, self.lease, found.id)
         else:
             return self._work(state, dies_after_commit)
         return True
 
     def _look(self) -> None:
         """First the cutover, then the state: only what is read after the cutover has ended is how it ended."""
-        found = cutovers.of_release(self.store, self.release)
+        found = protocol.of_release(self.store, self.release)
         self.seen = found, releases.get(self.store, self.release).state
-        self.still = self.still and found is not None and found.holds(self.release)
+        self.still = self.still and found is not None and found.pauses(self.release)
 
     def _stand_still(self, found: Cutover) -> None:
         self._record()
-        cutovers.tell_held(self.store, self.lease, found.id, self.table.position(self.release))
+        protocol.tell_paused(self.store, self.lease, found.id, self.table.position(self.release))
         self.still = True
 
     def _align(self, found: Cutover, held: Position) -> None:
@@ -78,7 +79,7 @@ class Driver:
         if self.table.offset == target:
             self._record()
             where = self.table.position(self.release)
-            cutovers.tell_aligned(self.store, self.lease, found.id, where, self.table.batch)
+            protocol.tell_aligned(self.store, self.lease, found.id, where, self.table.batch)
 
     def _work(self, state: str, dies: bool) -> bool:
         if state == "live":
@@ -101,11 +102,11 @@ class Driver:
 
     def _is_believed_to_stand_still(self) -> bool:
         """By the store, whatever this driver has seen: its word counts until the cutover has ended or flipped."""
-        found = cutovers.of_release(self.store, self.release)
-        if found is None or not found.holds(self.release):
+        found = protocol.of_release(self.store, self.release)
+        if found is None or not found.pauses(self.release):
             return False
         move = found.move_of(self.release)
-        return move is not None and move.held is not None and move.held_epoch == self.lease.epoch
+        return move is not None and move.paused_at is not None and move.paused_epoch == self.lease.epoch
 
     def _record(self) -> None:
         if self.table.batch >= 0:
@@ -142,7 +143,7 @@ class Look:
                 "where c.id in (select cutover from weir.cutover_moves where table_name = any(%s)) order by c.id",
                 (tables,),
             )
-            seen = rows.live_of(cursor, tables)
+            seen = aliases.locked(cursor, tables)
             cursor.execute("select job, number from weir.releases where job = any(%s) and state = 'live'", (names,))
             live = [ReleaseId(row["job"], row["number"]) for row in cursor]
         return cls({name: [one for one in live if one.job == name] for name in names}, seen, found)

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
+from platform_core.cutover.handover import Change, Version, difference, is_keyed, lacking
 from platform_core.declare import Format, Publish, Stream, StreamingJob, Table, Text, Topic
-from platform_core.stream.handover import Change, Version, difference, is_keyed, lacking
 
 LINES = Topic(name="lines", value="line STRING", format=Format.TEXT)
 COUNTS = Topic(name="counts", value="n STRING", format=Format.TEXT)

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from platform_core.control import checks, comparisons, drivers, leases, positions, releases
-from platform_core.control.cutovers import Move
 from platform_core.control.leases import driver_lease
 from platform_core.control.position import Position, same_place
 from platform_core.control.positions import Committed
 from platform_core.control.store import ControlStore
+from platform_core.cutover.model import Move
 from platform_core.names import ReleaseId
 
 FRESH_SECONDS = 900.0  # a sensor compares more often than that

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from platform_core.control import aliases, cutovers, leases, positions, releases
-from platform_core.control.cutovers import Cutover, Kind, Move
+from platform_core.control import aliases, leases, positions, releases
 from platform_core.control.leases import Lease, driver_lease
 from platform_core.control.owners import Owner
 from platform_core.control.position import Position
 from platform_core.control.store import ControlStore
+from platform_core.cutover import protocol
+from platform_core.cutover.model import Cutover, Kind, Move
 from platform_core.names import ReleaseId
 from tests.control.words import facts
 
@@ -51,13 +52,13 @@ class Running:
         leases.release(self.store, self.lease)
 
     def hold(self, cutover: Cutover) -> Cutover:
-        return cutovers.tell_held(self.store, self.lease, cutover.id, self.at)
+        return protocol.tell_paused(self.store, self.lease, cutover.id, self.at)
 
     def align(self, cutover: Cutover) -> Cutover:
-        return cutovers.tell_aligned(self.store, self.lease, cutover.id, self.at, self.version)
+        return protocol.tell_aligned(self.store, self.lease, cutover.id, self.at, self.version)
 
     def swap(self, cutover: Cutover) -> Cutover:
-        return cutovers.tell_swapped(self.store, self.lease, cutover.id)
+        return protocol.tell_swapped(self.store, self.lease, cutover.id)
 
     @property
     def state(self) -> str:
@@ -119,7 +120,7 @@ def pair(store: ControlStore, release: ReleaseId, owner: Owner | None = None) ->
 
 def ask(*pairs: Pair, kind: Kind = "cutover", by: str = "ada", seconds: float = HOUR) -> Cutover:
     moves = [one.move if kind == "cutover" else one.back for one in pairs]
-    return cutovers.request(pairs[0].old.store, moves, kind, by, seconds)
+    return protocol.request(pairs[0].old.store, moves, kind, by, seconds)
 
 
 def aligned(*pairs: Pair) -> Cutover:

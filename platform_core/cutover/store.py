@@ -1,14 +1,14 @@
-"""The rows of cutovers, within a caller's transaction. What may be written when, cutovers.py says."""
+"""The rows of cutovers, within a caller's transaction. What may be written when, protocol.py says."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any, LiteralString
 
 from platform_core.control import audit
-from platform_core.control.moving import Cutover, Kind, Move, Phase, phase_of, read_cutover, waits_for
 from platform_core.control.position import Position
 from platform_core.control.store import Cursor
+from platform_core.cutover.model import Cutover, Kind, Move, Phase, phase_of, read_cutover, waits_for
 from platform_core.errors import UsageError
 from platform_core.names import ReleaseId
 
@@ -53,7 +53,7 @@ def insert(cursor: Cursor, moves: Sequence[Move], kind: Kind, by: str, seconds: 
     return found
 
 
-def put_held(cursor: Cursor, found: Cutover, move: Move, position: Position, epoch: int) -> Cutover:
+def put_paused(cursor: Cursor, found: Cutover, move: Move, position: Position, epoch: int) -> Cutover:
     cursor.execute(
         "update weir.cutover_moves set held = %s::jsonb, held_epoch = %s where cutover = %s and table_name = %s",
         (position.to_json(), epoch, found.id, move.table),
@@ -104,25 +104,6 @@ def end(cursor: Cursor, found: Cutover, phase: Phase, why: str, by: str = "weir"
     after = read(cursor, found.id)
     _note(cursor, after, phase, by)
     return after
-
-
-def live_of(cursor: Cursor, tables: Collection[str]) -> dict[str, ReleaseId]:
-    """Which release each table's readers see; that stays until the commit."""
-    cursor.execute(
-        "select * from weir.aliases where table_name = any(%s) order by table_name for update", (list(tables),)
-    )
-    return {row["table_name"]: ReleaseId(row["job"], row["number"]) for row in cursor}
-
-
-def states_of(cursor: Cursor, releases: Collection[ReleaseId]) -> dict[ReleaseId, str]:
-    """Those states stay until the commit."""
-    states: dict[ReleaseId, str] = {}
-    for release in sorted(releases):
-        cursor.execute(
-            "select state from weir.releases where job = %s and number = %s for update", (release.job, release.number)
-        )
-        states[release] = (cursor.fetchone() or {"state": "unknown"})["state"]
-    return states
 
 
 def newest_batch(cursor: Cursor, release: ReleaseId) -> int:

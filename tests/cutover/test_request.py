@@ -7,15 +7,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from platform_core.control import cutovers, releases, wanted
-from platform_core.control.cutovers import Cutover, Move
+from platform_core.control import releases, wanted
 from platform_core.control.store import ControlStore
+from platform_core.cutover import gates, protocol, request
+from platform_core.cutover.gates import Compared, Facts
+from platform_core.cutover.model import Cutover, Move
 from platform_core.errors import UsageError
 from platform_core.names import ReleaseId
-from platform_core.release import cutting_over, gates
-from platform_core.release.gates import Compared, Facts
 from tests.conftest import Database
-from tests.control.cutover_words import HOUR, Pair, pair
+from tests.cutover.words import HOUR, Pair, pair
 
 pytestmark = pytest.mark.stack
 _jobs = itertools.count(1)
@@ -45,11 +45,11 @@ def ready(_: ControlStore, move: Move) -> Facts:
 
 def ask(*pairs: Pair) -> Cutover:
     names = [one.old.release.job for one in pairs]
-    return cutting_over.ask(pairs[0].old.store, names, "ada", seconds=HOUR, facts_of=ready)
+    return request.cut_over(pairs[0].old.store, names, "ada", seconds=HOUR, facts_of=ready)
 
 
 def back(*pairs: Pair) -> Cutover:
-    return cutting_over.rollback(pairs[0].old.store, [one.old.release.job for one in pairs], "ada", seconds=HOUR)
+    return request.roll_back(pairs[0].old.store, [one.old.release.job for one in pairs], "ada", seconds=HOUR)
 
 
 def carried(found: Cutover, *pairs: Pair) -> Cutover:
@@ -59,7 +59,7 @@ def carried(found: Cutover, *pairs: Pair) -> Cutover:
         here.hold(found)
         there.commit(here.at.offsets["t"][0])
         there.align(found)
-    found = cutovers.flip(pairs[0].old.store, found.id)
+    found = protocol.flip(pairs[0].old.store, found.id)
     for one in pairs:
         found = (one.new if found.kind == "cutover" else one.old).swap(found)
     assert found.phase == "swapped"
@@ -85,7 +85,7 @@ def test_a_rolled_back_release_is_cut_over_to_by_its_name(store: ControlStore, o
     carried(back(one), one)
     with pytest.raises(UsageError, match="has no candidate"):
         ask(one)
-    found = cutting_over.ask(store, [str(one.new.release)], "ada", facts_of=ready)
+    found = request.cut_over(store, [str(one.new.release)], "ada", facts_of=ready)
     assert found.moves[0].new == one.new.release
 
 
@@ -94,8 +94,8 @@ def test_gates_refuse_with_everything_at_once(store: ControlStore, one: Pair) ->
         return Facts(move.table, move.old, move.new, "replaying", True, None, None)
 
     with pytest.raises(UsageError, match=r"is replaying; .* stands at no recent position of .*; .* never compared"):
-        cutting_over.ask(store, [one.old.release.job], "ada", facts_of=unready)
-    assert cutovers.of_release(store, one.old.release) is None
+        request.cut_over(store, [one.old.release.job], "ada", facts_of=unready)
+    assert protocol.of_release(store, one.old.release) is None
 
 
 def test_a_rollback_has_no_gates_and_starts_the_release_that_stands_by(store: ControlStore, one: Pair) -> None:
@@ -110,7 +110,7 @@ def test_there_is_no_way_back_to_what_has_gone_or_never_was(store: ControlStore,
     with pytest.raises(UsageError, match="was not cut over to: there is nothing to go back to"):
         back(one)
     with pytest.raises(UsageError, match="is following; only a release that stands by takes over"):
-        cutting_over.rollback(store, [str(one.new.release)], "ada")
+        request.roll_back(store, [str(one.new.release)], "ada")
     carried(ask(one), one)
     releases.set_state(store, one.old.release, "retired", "")
     with pytest.raises(UsageError, match=f"{one.old.release} is retired"):
@@ -122,7 +122,7 @@ def test_a_rollback_of_a_cutover_that_never_swapped_goes_back_at_once(store: Con
     one.old.hold(found)
     one.new.commit(10)
     one.new.align(found)
-    cutovers.flip(store, found.id)
+    protocol.flip(store, found.id)
     one.new.die()
     assert back(one).moves == (one.back,)
 

@@ -25,8 +25,8 @@ class Move:
     table: str
     old: ReleaseId
     new: ReleaseId
-    held: Position | None = None  # O: where `old` stands, and goes no further
-    held_epoch: int | None = None  # of the lease under which that was said
+    paused_at: Position | None = None  # O: where `old` has paused, and goes no further
+    paused_epoch: int | None = None  # of the lease under which that was told
     aligned: Position | None = None  # `new` at O
     aligned_version: int | None = None  # of its table there
     aligned_epoch: int | None = None
@@ -34,10 +34,10 @@ class Move:
 
     @property
     def together(self) -> bool:
-        """Whether both stand at O."""
-        if self.held is None or self.aligned is None:
+        """Whether both are at O."""
+        if self.paused_at is None or self.aligned is None:
             return False
-        return same_place(self.held.offsets, self.aligned.offsets)
+        return same_place(self.paused_at.offsets, self.aligned.offsets)
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,8 @@ class Cutover:
     def move_of(self, release: ReleaseId) -> Move | None:
         return next((move for move in self.moves if release in (move.old, move.new)), None)
 
-    def holds(self, release: ReleaseId) -> bool:
-        """Whether the release shall stand still: the live one of a cutover that has not flipped."""
+    def pauses(self, release: ReleaseId) -> bool:
+        """Whether the release shall pause: the live one of a cutover that has not flipped."""
         return self.may_abort and any(move.old == release for move in self.moves)
 
     @property
@@ -89,16 +89,16 @@ class FlipFacts:
 
 def phase_of(moves: tuple[Move, ...]) -> Phase:
     """Before the flip the phase follows from what the drivers have said."""
-    if any(move.held is None for move in moves):
+    if any(move.paused_at is None for move in moves):
         return "requested"
     return "aligned" if all(move.together for move in moves) else "held"
 
 
 def waits_for(moves: tuple[Move, ...]) -> str:
     """In words, for whoever watches."""
-    holding = [str(move.old) for move in moves if move.held is None]
-    if holding:
-        return f"waits for {', '.join(holding)} to stand still"
+    pausing = [str(move.old) for move in moves if move.paused_at is None]
+    if pausing:
+        return f"waits for {', '.join(pausing)} to pause after its batch"
     aligning = [str(move.new) for move in moves if not move.together]
     return f"waits for {', '.join(aligning)} to reach the same offsets" if aligning else ""
 
@@ -116,12 +116,12 @@ def _hindered(move: Move, facts: FlipFacts) -> str:
         return f"{move.old} is not the live release of {move.table}"
     if facts.states.get(move.new) not in READY:
         return f"{move.new} is {facts.states.get(move.new, 'unknown')}, neither following nor standby"
-    if (0 if old is None else old.epoch) != move.held_epoch:
-        return f"another driver of {move.old} has begun since it stood still"
+    if (0 if old is None else old.epoch) != move.paused_epoch:
+        return f"another driver of {move.old} has started since it paused"
     if new is None or not new.alive or new.epoch != move.aligned_epoch:
         return f"the driver of {move.new} that reached the offsets has gone"
-    if move.held is not None and facts.newest.get(move.old, -1) > move.held.batch:
-        return f"{move.old} has committed since it stood still"
+    if move.paused_at is not None and facts.newest.get(move.old, -1) > move.paused_at.batch:
+        return f"{move.old} has committed since it paused"
     return ""
 
 
@@ -130,8 +130,8 @@ def read_move(row: Mapping[str, Any]) -> Move:
         table=row["table_name"],
         old=ReleaseId(row["old_job"], row["old_number"]),
         new=ReleaseId(row["new_job"], row["new_number"]),
-        held=_position(row["held"]),
-        held_epoch=row["held_epoch"],
+        paused_at=_position(row["held"]),
+        paused_epoch=row["held_epoch"],
         aligned=_position(row["aligned"]),
         aligned_version=row["aligned_version"],
         aligned_epoch=row["aligned_epoch"],

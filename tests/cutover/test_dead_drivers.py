@@ -6,13 +6,14 @@ import itertools
 
 import pytest
 
-from platform_core.control import cutovers, leases, positions
+from platform_core.control import leases, positions
 from platform_core.control.leases import driver_lease
 from platform_core.control.position import Position
 from platform_core.control.store import ControlStore
+from platform_core.cutover import protocol
 from platform_core.errors import LeaseHeld, Superseded
 from platform_core.names import ReleaseId
-from tests.control.cutover_words import Pair, ask, pair
+from tests.cutover.words import Pair, ask, pair
 
 pytestmark = pytest.mark.stack
 _jobs = itertools.count(1)
@@ -30,11 +31,11 @@ def test_a_dead_old_driver_is_held_where_its_table_stands(store: ControlStore, o
     where = Position(str(one.old.release), 5, {"t": {0: 60}})
     with store.transaction() as cursor:
         epoch = leases.fence(cursor, driver_lease(one.old.release))
-    assert cutovers.hold_for(store, found.id, one.old.release, epoch, where, 9).phase == "held"
+    assert protocol.pause_dead(store, found.id, one.old.release, epoch, where, 9).phase == "held"
     assert positions.latest(store, one.old.release) == (where, 9)
     one.new.commit(60)
     one.new.align(found)
-    assert cutovers.flip(store, found.id).phase == "flipped"
+    assert protocol.flip(store, found.id).phase == "flipped"
 
 
 def test_a_fenced_driver_writes_nothing_when_it_wakes(store: ControlStore, one: Pair) -> None:
@@ -64,4 +65,4 @@ def test_whoever_speaks_for_the_dead_is_silent_once_a_driver_has_begun(store: Co
         epoch = leases.fence(cursor, driver_lease(one.old.release))
     where = one.old.at
     one.old.begin_again()
-    assert cutovers.hold_for(store, found.id, one.old.release, epoch, where, 9).phase == "requested"
+    assert protocol.pause_dead(store, found.id, one.old.release, epoch, where, 9).phase == "requested"

@@ -13,19 +13,20 @@ from contextlib import contextmanager
 
 import pytest
 
-from platform_core.control import aliases, cutovers, leases, releases
-from platform_core.control.cutovers import Cutover, Move
+from platform_core.control import aliases, leases, releases
 from platform_core.control.leases import driver_lease
 from platform_core.control.owners import Owner
 from platform_core.control.position import Position
 from platform_core.control.store import ControlStore, Cursor
+from platform_core.cutover import protocol
+from platform_core.cutover.model import Cutover, Move
 from platform_core.errors import ServiceUnavailable
 from platform_core.names import ReleaseId
 from platform_core.stream.guard import Guard, StopRequested
 from tests.conftest import Database
-from tests.control.cutover_words import HOUR, Pair, ask, pair
-from tests.control.cutover_world import Driver, Table
 from tests.control.words import until
+from tests.cutover.words import HOUR, Pair, ask, pair
+from tests.cutover.world import Driver, Table
 
 pytestmark = pytest.mark.stack
 _jobs = itertools.count(1)
@@ -74,20 +75,20 @@ def test_a_release_that_stood_still_and_next_sees_the_way_back_goes_on_as_the_ne
     v1, v2 = (_driver(store, ReleaseId(job, number), state) for number, state in ((1, "live"), (2, "following")))
     aliases.point(store, "table_of_" + job, v1.release, None, "a test")
     v1.turn()
-    found = cutovers.request(store, [Move("table_of_" + job, v1.release, v2.release)], "cutover", "ada", HOUR)
+    found = protocol.request(store, [Move("table_of_" + job, v1.release, v2.release)], "cutover", "ada", HOUR)
     v1.turn()  # stands still, and does not look again for long
     v2.turn()
-    assert cutovers.flip(store, found.id).phase == "flipped"
+    assert protocol.flip(store, found.id).phase == "flipped"
     v2.turn()  # goes on
     v2.turn()  # and commits
-    cutovers.request(store, [Move("table_of_" + job, v2.release, v1.release)], "rollback", "ada", HOUR)
+    protocol.request(store, [Move("table_of_" + job, v2.release, v1.release)], "rollback", "ada", HOUR)
     v2.turn()
     assert (v1.table.offset, v2.table.offset) == (1, 2)
     v1.turn()
     assert v1.table.offset == 2
-    again = cutovers.of_release(store, v1.release)
+    again = protocol.of_release(store, v1.release)
     assert again is not None
-    assert cutovers.flip(store, again.id).phase == "flipped"
+    assert protocol.flip(store, again.id).phase == "flipped"
 
 
 def _driver(store: ControlStore, release: ReleaseId, state: str) -> Driver:
@@ -113,7 +114,7 @@ def test_a_driver_that_stood_still_begins_no_batch_while_it_cannot_look(
     assert not _begun(guard, 1)
     one.new.commit(10)
     assert one.new.align(found).phase == "aligned"
-    assert cutovers.flip(one.old.store, found.id).phase == "flipped"
+    assert protocol.flip(one.old.store, found.id).phase == "flipped"
     assert not _begun(guard, 1)
 
 
@@ -142,8 +143,8 @@ def _held(guard: Guard, one: Pair) -> Cutover:
 
 
 def _said(one: Pair) -> Position | None:
-    found = cutovers.of_release(one.old.store, one.old.release)
-    return found.moves[0].held if found else None
+    found = protocol.of_release(one.old.store, one.old.release)
+    return found.moves[0].paused_at if found else None
 
 
 def _begun(guard: Guard, batch: int) -> bool:
@@ -181,7 +182,7 @@ def _waiting(call: Callable[[], None]) -> tuple[threading.Thread, list[Exception
 
 def _moved_on_and_asked_back(one: Pair, found: Cutover) -> None:
     one.new.align(found)
-    cutovers.flip(one.old.store, found.id)
+    protocol.flip(one.old.store, found.id)
     one.new.swap(found)
     one.new.commit(12)
     one.new.hold(ask(one, kind="rollback"))

@@ -1,24 +1,17 @@
-"""One row carries a cutover of one or several tables: requested -> held -> aligned -> flipped -> swapped, or aborted.
+"""What each party of a cutover writes into its row, and when it may: each function is one transaction.
 
-Who calls what:
-
-    somebody     request      by release/cutting_over.py, behind its gates
-    OLD driver   tell_held    after `of_release` named it as a move's `old`: its last batch is committed and recorded,
-                              and its sink lets none begin. It then stands still, also while the store is away, until
-                              `of_release` no longer names it as the `old` of one before its flip. Its release's state
-                              says what it is then: live (aborted: it goes on) or standby. That may also be answered by
-                              the next cutover, a rollback in which it is the new one: it need not see the first end.
-    NEW driver   tell_aligned once its move has `held`: its newest commit is at those offsets, and nothing begins
-    supervisor   flip, abort  through release/cutting_over.carry, each round; hold_for in place of dead old drivers
-    NEW driver   tell_swapped once the phase is flipped (its release is live then): its sink goes on
-
-Whoever of them finds the cutover `late` before the flip may call abort_late: with every supervisor gone, the live
-release would stand still for ever.
+An OLD driver tells that it is paused when its last batch is committed and recorded, and its gate lets none begin. It
+stays paused, also while the store is away, until `of_release` no longer names it as the `old` of a cutover before its
+flip; its release's state says what it is then: live (aborted: it goes on) or standby. That may also be answered by the
+next cutover, a rollback in which it is the new one: it need not see the first end.
 
 A driver that starts takes its lease, then reads its release's state, then `of_release`, all before its first batch: a
-newer epoch forbids the flip until that driver has spoken. Each tell may be repeated, also after a commit whose answer
-was lost, also by a new driver under its new lease; it returns the cutover as it now is. An old driver that began again
-elsewhere moves `held`, and the new one aligns again. Superseded: the lease is gone.
+newer epoch forbids the flip until that driver has told. Each tell may be repeated, also after a commit whose answer
+was lost, also by a new driver under its new lease; it returns the cutover as it now is. An old driver that started
+again elsewhere moves `paused_at`, and the new one aligns again. Superseded: the lease is gone.
+
+Whoever finds the cutover `late` before its flip may call abort_late: with every supervisor gone, the live release would
+be paused for ever.
 
 Rows are locked in one order: leases by name, the cutover, aliases by table, releases.
 """
@@ -31,15 +24,13 @@ from typing import LiteralString
 import psycopg
 
 from platform_core.control import aliases, leases, positions, releases
-from platform_core.control import cutover_rows as rows
 from platform_core.control.leases import Lease, LeaseRow, driver_lease
-from platform_core.control.moving import READY, Cutover, FlipFacts, Kind, Move, Phase, hindrance
 from platform_core.control.position import Position, same_place
 from platform_core.control.store import ControlStore, Cursor
+from platform_core.cutover import store as rows
+from platform_core.cutover.model import READY, Cutover, FlipFacts, Kind, Move, hindrance
 from platform_core.errors import PositionError, UsageError
 from platform_core.names import ReleaseId
-
-__all__ = ["Cutover", "Kind", "Move", "Phase"]
 
 _TAKES_PART: LiteralString = (
     "where c.id in (select m.cutover from weir.cutover_moves m where m.open and ((m.old_job = %(job)s and "
@@ -80,7 +71,12 @@ def get(store: ControlStore, cutover: int) -> Cutover:
 def all_open(store: ControlStore) -> list[Cutover]:
     """The oldest first."""
     with store.transaction() as cursor:
-        return rows.select(cursor, "where c.ended_at is null order by c.id", ())
+        return open_in(cursor)
+
+
+def open_in(cursor: Cursor) -> list[Cutover]:
+    """`all_open` within the caller's transaction."""
+    return rows.select(cursor, "where c.ended_at is null order by c.id", ())
 
 
 def of_table(store: ControlStore, table: str, limit: int = 100) -> list[Cutover]:
@@ -93,20 +89,20 @@ def of_table(store: ControlStore, table: str, limit: int = 100) -> list[Cutover]
         )
 
 
-def tell_held(store: ControlStore, lease: Lease, cutover: int, position: Position) -> Cutover:
-    """By the OLD release's driver: it stands at `position`, which it has recorded, and begins no batch."""
+def tell_paused(store: ControlStore, lease: Lease, cutover: int, position: Position) -> Cutover:
+    """Step 2, by the OLD release's driver: it is at `position`, which it has recorded, and begins no batch."""
     with store.transaction() as cursor:
         leases.check(cursor, lease)
         found = rows.locked(cursor, cutover)
-        return _hold(cursor, found, _mine(found, lease, "old"), position, lease.epoch)
+        return _pause(cursor, found, _mine(found, lease, "old"), position, lease.epoch)
 
 
-def hold_for(
+def pause_dead(
     store: ControlStore, cutover: int, release: ReleaseId, epoch: int, position: Position, version: int
 ) -> Cutover:
-    """`tell_held` for a driver that is dead: `epoch` came from `leases.fence`, `position` was read after that, from
+    """`tell_paused` for a driver that is dead: `epoch` came from `leases.fence`, `position` was read after that, from
     the table itself, at `version`; what was not recorded of it is recorded now. Changes nothing when a driver has
-    begun since: that one speaks for itself."""
+    started since: that one tells itself."""
     name = driver_lease(release)
     with store.transaction() as cursor:
         lease = leases.lock(cursor, [name]).get(name)
@@ -116,28 +112,29 @@ def hold_for(
             return found
         if found.may_abort:
             positions.add(cursor, release, position, version)
-        return _hold(cursor, found, move, position, epoch)
+        return _pause(cursor, found, move, position, epoch)
 
 
 def tell_aligned(store: ControlStore, lease: Lease, cutover: int, position: Position, version: int) -> Cutover:
-    """By the NEW release's driver: its table is at `version`, its newest commit at the offsets that are held."""
+    """Step 3, by the NEW release's driver: its table is at `version`, its newest commit at O."""
     with store.transaction() as cursor:
         leases.check(cursor, lease)
         found = rows.locked(cursor, cutover)
         move = _mine(found, lease, "new")
         if not found.may_abort:
             return found
-        if move.held is None or not same_place(move.held.offsets, position.offsets):
-            where = "nothing is held yet" if move.held is None else f"{move.old} is held at {move.held.offsets}"
+        at = move.paused_at
+        if at is None or not same_place(at.offsets, position.offsets):
+            where = f"{move.old} has not paused yet" if at is None else f"{move.old} is paused at {at.offsets}"
             raise PositionError(
                 f"Cutover {cutover}: {move.new} tells of offsets {position.offsets}; {where}.",
-                remedy="Step to the offsets that are held now, then tell again.",
+                remedy="Step to where it is paused now, then tell again.",
             )
         return rows.put_aligned(cursor, found, move, position, version, lease.epoch)
 
 
 def flip(store: ControlStore, cutover: int) -> Cutover:
-    """All aliases and states in one transaction, or nothing: the phase tells which, and `why` what forbade it."""
+    """Step 4: all aliases and states in one transaction, or nothing: the phase tells which, `why` what forbade it."""
     with store.transaction() as cursor:
         named = [one for move in rows.read(cursor, cutover).moves for one in (move.old, move.new)]
         held = leases.lock(cursor, [driver_lease(release) for release in named])
@@ -149,7 +146,7 @@ def flip(store: ControlStore, cutover: int) -> Cutover:
 
 
 def tell_swapped(store: ControlStore, lease: Lease, cutover: int) -> Cutover:
-    """By the NEW release's driver, live now: its sink goes on."""
+    """Step 5, by the NEW release's driver, live now: its batches go on."""
     with store.transaction() as cursor:
         leases.check(cursor, lease)
         found = rows.locked(cursor, cutover)
@@ -197,14 +194,14 @@ def _end_flipped(cursor: Cursor, moves: Sequence[Move], by: str) -> None:
 
 def _refuse_changed(cursor: Cursor, moves: Sequence[Move]) -> None:
     """What was decided upon must still be so."""
-    live = rows.live_of(cursor, [move.table for move in moves])
+    live = aliases.locked(cursor, [move.table for move in moves])
     for move in moves:
         if live.get(move.table) != move.old:
             raise UsageError(
                 f"Table {move.table!r}: its live release is {live.get(move.table, 'none')}, not {move.old}.",
                 remedy="Look at `weir status`, then ask again.",
             )
-    for release, state in rows.states_of(cursor, [move.new for move in moves]).items():
+    for release, state in releases.locked_states(cursor, [move.new for move in moves]).items():
         if state not in READY:
             raise UsageError(f"{release} is {state}, neither {' nor '.join(READY)}.", remedy="See `weir status`.")
 
@@ -221,8 +218,8 @@ def _taken(store: ControlStore, moves: Sequence[Move]) -> UsageError:
     return UsageError("Another cutover of these tables was open a moment ago.", remedy="Ask again.")
 
 
-def _hold(cursor: Cursor, found: Cutover, move: Move, position: Position, epoch: int) -> Cutover:
-    if not found.may_abort or (move.held == position and move.held_epoch == epoch):
+def _pause(cursor: Cursor, found: Cutover, move: Move, position: Position, epoch: int) -> Cutover:
+    if not found.may_abort or (move.paused_at == position and move.paused_epoch == epoch):
         return found
     newest = rows.newest_batch(cursor, move.old)
     if newest > position.batch:
@@ -230,12 +227,12 @@ def _hold(cursor: Cursor, found: Cutover, move: Move, position: Position, epoch:
             f"Cutover {found.id}: {move.old} tells of batch {position.batch}, and has recorded batch {newest}.",
             remedy="Tell the newest position, after the last batch was recorded.",
         )
-    return rows.put_held(cursor, found, move, position, epoch)
+    return rows.put_paused(cursor, found, move, position, epoch)
 
 
 def _facts(cursor: Cursor, found: Cutover, held: dict[str, LeaseRow]) -> FlipFacts:
-    live = rows.live_of(cursor, found.tables)
-    states = rows.states_of(cursor, [release for move in found.moves for release in (move.old, move.new)])
+    live = aliases.locked(cursor, found.tables)
+    states = releases.locked_states(cursor, [release for move in found.moves for release in (move.old, move.new)])
     newest = {move.old: rows.newest_batch(cursor, move.old) for move in found.moves}
     return FlipFacts(leases=held, newest=newest, live=live, states=states)
 

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from platform_core.control import aliases, cutovers, releases, wanted
-from platform_core.control.cutovers import Cutover, Kind, Move
+from platform_core.control import aliases, releases, wanted
 from platform_core.control.releases import Release
 from platform_core.control.store import ControlStore
+from platform_core.cutover import gates, protocol
+from platform_core.cutover.model import Cutover, Kind, Move
 from platform_core.errors import UsageError
 from platform_core.names import ReleaseId
-from platform_core.release import gates
 
 DEADLINE_SECONDS = 120.0
 FactsOf = Callable[[ControlStore, Move], gates.Facts]
 Named = Sequence[str]  # jobs, or releases to move to, as in stock_stats@v2
 
 
-def ask(
+def cut_over(
     store: ControlStore,
     named: Named,
     by: str,
@@ -42,10 +42,10 @@ def ask(
             f"No cutover: {'; '.join(one.what for one in refused)}.",
             remedy=" ".join(dict.fromkeys(one.remedy for one in refused)),
         )
-    return cutovers.request(store, moves, "cutover", by, seconds, reason)
+    return protocol.request(store, moves, "cutover", by, seconds, reason)
 
 
-def rollback(
+def roll_back(
     store: ControlStore, named: Named, by: str, *, reason: str = "", seconds: float = DEADLINE_SECONDS
 ) -> Cutover:
     """All tables of the jobs, back to the releases that they were cut over from; no gates: it shall always go."""
@@ -57,7 +57,7 @@ def rollback(
     for move in moves:
         _refuse_unable(store, move)
         wanted.want(store, move.new, "run", by, f"rollback of {move.old}")
-    return cutovers.request(store, moves, "rollback", by, seconds, reason)
+    return protocol.request(store, moves, "rollback", by, seconds, reason)
 
 
 def _forward(store: ControlStore, name: str) -> Move:
@@ -82,7 +82,7 @@ def _back(store: ControlStore, name: str) -> Move:
     if asked is not None:
         _refuse_other_table(store, asked, table)
         return Move(table, live, asked)
-    for done in cutovers.of_table(store, table):
+    for done in protocol.of_table(store, table):
         move = next(move for move in done.moves if move.table == table)
         if done.phase in ("flipped", "swapped") and move.new == live:
             return Move(table, live, live if done.kind == "rollback" else move.old)
@@ -140,7 +140,7 @@ def _refuse_unmoved(moves: Sequence[Move]) -> None:
 def _there_already(store: ControlStore, kind: Kind, moves: Sequence[Move]) -> Cutover | None:
     """The open one that does just this, or the one that has done it."""
     wanted_moves = {(move.table, move.new) for move in moves}
-    for found in cutovers.of_table(store, moves[0].table):
+    for found in protocol.of_table(store, moves[0].table):
         same = found.kind == kind and {(move.table, move.new) for move in found.moves} == wanted_moves
         if same and found.open:
             return found
@@ -151,7 +151,7 @@ def _there_already(store: ControlStore, kind: Kind, moves: Sequence[Move]) -> Cu
 
 def _last(store: ControlStore, table: str, kind: Kind) -> Move | None:
     """The newest move of the table that was made."""
-    for done in cutovers.of_table(store, table):
+    for done in protocol.of_table(store, table):
         if done.phase in ("flipped", "swapped"):
             return next(move for move in done.moves if move.table == table) if done.kind == kind else None
     return None

@@ -1,21 +1,24 @@
-"""When a live release stands still for a cutover: once every new release has come to where its old one was."""
+"""When a live release pauses for a cutover: once every new release has come to where its old one was."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
 from platform_core.control import positions
-from platform_core.control.cutovers import Cutover, Move
 from platform_core.control.position import Position
 from platform_core.control.store import ControlStore
+from platform_core.cutover import pause
+from platform_core.cutover.model import Cutover, Move
+from platform_core.cutover.pause import Pause
 from platform_core.names import ReleaseId
-from platform_core.stream import approach
-from platform_core.stream.approach import Approach
+from platform_core.stream.gate import Gate
 
 ONE, TWO = "one", "two"
+Near = Callable[[Cutover, ReleaseId], bool]
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -45,50 +48,51 @@ def stands(monkeypatch: pytest.MonkeyPatch) -> Stands:
 
 
 @pytest.fixture
-def there(stands: Stands) -> Approach:
+def near(stands: Stands) -> Near:
     """Both live releases at 100, both new ones at 50."""
     for release in stands.at:
         stands.at[release] = 100 if release.number == 1 else 50
-    return Approach(None)  # pyright: ignore[reportArgumentType]
+    of = {ReleaseId(job, 1): Pause(None, ReleaseId(job, 1), Gate()) for job in (ONE, TWO)}  # pyright: ignore
+    return lambda found, live: of[live].is_near(found)
 
 
-def test_it_goes_on_until_every_new_one_is_where_its_old_one_was(there: Approach, stands: Stands) -> None:
-    assert not there.near(asked(), ReleaseId(ONE, 1))
+def test_it_goes_on_until_every_new_one_is_where_its_old_one_was(near: Near, stands: Stands) -> None:
+    assert not near(asked(), ReleaseId(ONE, 1))
     stands.at[ReleaseId(ONE, 1)] = 200  # it goes on meanwhile; where it was when asked is what counts
     stands.at[ReleaseId(ONE, 2)] = 100
-    assert not there.near(asked(), ReleaseId(ONE, 1)), "the other table would stand still for long"
+    assert not near(asked(), ReleaseId(ONE, 1)), "the other table would be paused for long"
     stands.at[ReleaseId(TWO, 2)] = 101
-    assert there.near(asked(), ReleaseId(ONE, 1))
+    assert near(asked(), ReleaseId(ONE, 1))
 
 
-def test_it_waits_for_what_time_alone_brings(there: Approach, stands: Stands) -> None:
+def test_it_waits_for_what_time_alone_brings(near: Near, stands: Stands) -> None:
     stands.clocks[ReleaseId(ONE, 1)] = 7
     stands.at |= {ReleaseId(job, 2): 100 for job in (ONE, TWO)}
-    assert not there.near(asked(), ReleaseId(ONE, 1))
+    assert not near(asked(), ReleaseId(ONE, 1))
     stands.clocks[ReleaseId(ONE, 2)] = 7
-    assert there.near(asked(), ReleaseId(ONE, 1))
+    assert near(asked(), ReleaseId(ONE, 1))
 
 
-def test_another_cutover_is_another_approach(there: Approach, stands: Stands) -> None:
-    assert not there.near(asked(), ReleaseId(ONE, 1))
+def test_another_cutover_has_goals_of_its_own(near: Near, stands: Stands) -> None:
+    assert not near(asked(), ReleaseId(ONE, 1))
     stands.at |= {ReleaseId(job, number): 200 + number for job in (ONE, TWO) for number in (1, 2)}
-    assert there.near(replace(asked(), id=8), ReleaseId(ONE, 1))
+    assert near(replace(asked(), id=8), ReleaseId(ONE, 1))
     stands.at |= {ReleaseId(job, 2): 0 for job in (ONE, TWO)}
-    assert not there.near(replace(asked(), id=9), ReleaseId(ONE, 1))
+    assert not near(replace(asked(), id=9), ReleaseId(ONE, 1))
 
 
-def test_a_rollback_waits_for_nobody(there: Approach) -> None:
-    assert there.near(asked("rollback"), ReleaseId(ONE, 1))
+def test_a_rollback_waits_for_nobody(near: Near) -> None:
+    assert near(asked("rollback"), ReleaseId(ONE, 1))
 
 
-def test_who_has_said_that_it_stands_still_does_so(there: Approach) -> None:
+def test_who_has_told_that_it_is_paused_stays_so(near: Near) -> None:
     first, second = asked().moves
-    told = replace(asked(), moves=(replace(first, held=Position("one@v1", 3, {})), second))
-    assert there.near(told, ReleaseId(ONE, 1))
-    assert not there.near(told, ReleaseId(TWO, 1))
+    told = replace(asked(), moves=(replace(first, paused_at=Position("one@v1", 3, {})), second))
+    assert near(told, ReleaseId(ONE, 1))
+    assert not near(told, ReleaseId(TWO, 1))
 
 
-def test_a_new_release_that_does_not_come_is_not_waited_for(there: Approach, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not there.near(asked(), ReleaseId(ONE, 1))
-    monkeypatch.setattr(approach, "PATIENCE", 0.0)
-    assert there.near(asked(), ReleaseId(ONE, 1))
+def test_a_new_release_that_does_not_come_is_not_waited_for(near: Near, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not near(asked(), ReleaseId(ONE, 1))
+    monkeypatch.setattr(pause, "NEAR_SECONDS", 0.0)
+    assert near(asked(), ReleaseId(ONE, 1))
