@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from platform_core.release.compare.late import main
+from platform_core.compare.late import main
 
 if __name__ == "__main__":
     main(sys.argv[1])

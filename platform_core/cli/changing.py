@@ -15,8 +15,8 @@ from platform_core.errors import BatchFailed, ServiceUnavailable, UsageError
 from platform_core.names import ReleaseId
 
 if TYPE_CHECKING:
-    from platform_core.control.cutovers import Cutover
     from platform_core.control.store import ControlStore
+    from platform_core.cutover.model import Cutover
 
 _PANEL = "Releases"
 _LOOK_SECONDS = 0.1
@@ -57,11 +57,11 @@ def cutover(
 
       weir cutover stock_stats@v2
     """
-    from platform_core.release import cutting_over
+    from platform_core.cutover import request
 
     store = store_of(settings_of(context))
     _refuse_silence(store)
-    _carried(store, cutting_over.ask(store, jobs, who(), reason=reason, seconds=seconds), wait, as_json)
+    _carried(store, request.cut_over(store, jobs, who(), reason=reason, seconds=seconds), wait, as_json)
 
 
 def rollback(
@@ -82,11 +82,11 @@ def rollback(
 
       weir rollback stock_stats@v1
     """
-    from platform_core.release import cutting_over
+    from platform_core.cutover import request
 
     store = store_of(settings_of(context))
     _refuse_silence(store)
-    _carried(store, cutting_over.rollback(store, jobs, who(), reason=reason, seconds=seconds), wait, as_json)
+    _carried(store, request.roll_back(store, jobs, who(), reason=reason, seconds=seconds), wait, as_json)
 
 
 def retire(
@@ -186,7 +186,7 @@ def _carried(store: ControlStore, found: Cutover, wait: bool, as_json: bool) -> 
 
 def _watched(store: ControlStore, found: Cutover) -> Cutover:
     """Until it has ended; a line for each phase, and one for what it waits for when that changes."""
-    from platform_core.control import cutovers
+    from platform_core.cutover import protocol
 
     told = ""
     while True:
@@ -197,7 +197,7 @@ def _watched(store: ControlStore, found: Cutover) -> Cutover:
         if not found.open:
             return found
         time.sleep(_LOOK_SECONDS)
-        found = _again(store, cutovers.get, found)
+        found = _again(store, protocol.get, found)
 
 
 def _again(store: ControlStore, get: Any, found: Cutover) -> Cutover:
@@ -228,7 +228,7 @@ def _plain(found: Cutover) -> dict[str, Any]:
             "table": move.table,
             "old": str(move.old),
             "new": str(move.new),
-            "offsets": None if move.held is None else move.held.offsets,
+            "offsets": None if move.paused_at is None else move.paused_at.offsets,
         }
         for move in found.moves
     ]

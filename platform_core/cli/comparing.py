@@ -11,11 +11,10 @@ import typer
 from platform_core.cli.asked import job_names_here, settings_of, store_of, who
 from platform_core.cli.output import AsJson, print_json, say, text_table
 from platform_core.errors import UsageError
-from platform_core.names import ReleaseId
 
 if TYPE_CHECKING:
-    from platform_core.release.compare import Comparison, Example
-    from platform_core.release.comparing import Outcome
+    from platform_core.compare import Comparison, Example
+    from platform_core.compare.releases import Outcome
 
 _PANEL = "Releases"
 _SHOWN = 5  # examples of each kind
@@ -56,21 +55,11 @@ def compare(
 
       weir compare stock_stats --expect "*=new"     (rows that only the candidate has)
     """
-    from platform_core.release.comparing import compare_releases
-    from platform_core.release.explaining import explained_by
+    from platform_core.operations import compare as operation
 
     settings = settings_of(context)
-    store = store_of(settings)
-    named = ReleaseId.parse(job) if "@" in job else None
-    outcome = compare_releases(
-        settings,
-        store,
-        named.job if named else job,
-        named,
-        by=who(),
-        expect=_expected(expect or []),
-        explained_by=explained_by(settings, store) if explain else None,
-    )
+    expected = _expected(expect or [])
+    outcome = operation.compare(settings, store_of(settings), job, who(), expect=expected, explain=explain)
     if html is not None:
         _write(html, outcome)
     _show(outcome, as_json)
@@ -90,7 +79,7 @@ def _expected(given: list[str]) -> dict[str, str]:
 
 
 def _write(html: Path, outcome: Outcome) -> None:
-    from platform_core.release.compare.report import page
+    from platform_core.compare.report import page
 
     try:
         html.write_text(page(outcome.found, outcome.verdict, outcome.kept.at))
@@ -100,7 +89,7 @@ def _write(html: Path, outcome: Outcome) -> None:
 
 
 def _show(outcome: Outcome, as_json: bool) -> None:
-    from platform_core.release.compare.report import lines
+    from platform_core.compare.report import lines
 
     if as_json:
         examples = [asdict(one) for one in outcome.found.examples]
@@ -125,7 +114,7 @@ def _differences(found: Comparison) -> str:
 
 
 def _counts(found: Comparison, labels: list[str]) -> list[tuple[object, ...]]:
-    from platform_core.release.compare.report import name_of
+    from platform_core.compare.report import name_of
 
     return [
         (

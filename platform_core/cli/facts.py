@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from platform_core.control.catch_up import CatchUp
-    from platform_core.control.cutovers import Cutover
     from platform_core.control.drivers import Driver
     from platform_core.control.progress import Progress
     from platform_core.control.releases import Release
     from platform_core.control.services import Beat
     from platform_core.control.store import ControlStore
     from platform_core.control.wanted import Wanted
+    from platform_core.cutover.model import Cutover
     from platform_core.names import ReleaseId
 
 
@@ -84,7 +84,8 @@ class Facts:
 
 
 def read(store: ControlStore) -> Facts:
-    from platform_core.control import catch_up, cutovers, drivers, leases, progress, releases, services, wanted
+    from platform_core.control import catch_up, drivers, leases, progress, releases, services, wanted
+    from platform_core.cutover import protocol
 
     with store.transaction() as cursor:
         alive = frozenset(name for name, lease in leases.among(cursor, "driver/").items() if lease.alive)
@@ -95,7 +96,7 @@ def read(store: ControlStore) -> Facts:
         alive=alive,
         progress=progress.latest(store),
         beats=services.all(store),
-        cutovers=cutovers.all_open(store),
+        cutovers=protocol.all_open(store),
         catch_ups=catch_up.read(store),
     )
 

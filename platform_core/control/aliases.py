@@ -44,6 +44,14 @@ def resolve(store: ControlStore, tables: Collection[str]) -> dict[str, Alias]:
         return {row["table_name"]: _row(row) for row in cursor}
 
 
+def locked(cursor: Cursor, tables: Collection[str]) -> dict[str, ReleaseId]:
+    """The live release of each table; it stays that until the caller's commit."""
+    cursor.execute(
+        "select * from weir.aliases where table_name = any(%s) order by table_name for update", (list(tables),)
+    )
+    return {row["table_name"]: ReleaseId(row["job"], row["number"]) for row in cursor}
+
+
 def point(store: ControlStore, table: str, release: ReleaseId, position: Position | None, by: str) -> Alias:
     with store.transaction() as cursor:
         return move(cursor, table, release, position, by)

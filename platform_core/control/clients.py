@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from platform_core.control import audit
-from platform_core.control import cutover_rows as rows
+from platform_core.control import aliases, audit, releases
 from platform_core.control.store import ControlStore, Cursor
 from platform_core.errors import UsageError
 from platform_core.names import ReleaseId
@@ -27,7 +26,7 @@ class Client:
 def bind(store: ControlStore, name: str, table: str, release: ReleaseId | None, by: str) -> Client:
     """The release's row stays locked: it is not retired in the same moment."""
     with store.transaction() as cursor:
-        if not rows.live_of(cursor, [table]):
+        if not aliases.locked(cursor, [table]):
             raise UsageError(f"There is no table {table!r}.", remedy='See `weir sql "show tables"`.')
         if release is not None:
             _refuse_unreadable(cursor, table, release)
@@ -89,7 +88,7 @@ def pins(cursor: Cursor, name: str) -> dict[str, ReleaseId]:
 
 
 def _refuse_unreadable(cursor: Cursor, table: str, release: ReleaseId) -> None:
-    state = rows.states_of(cursor, [release])[release]
+    state = releases.locked_states(cursor, [release])[release]
     cursor.execute("select manifest from weir.releases where job = %s and number = %s", (release.job, release.number))
     manifest: dict[str, Any] = (cursor.fetchone() or {"manifest": {}})["manifest"]
     written = manifest.get("output", {}).get("table")

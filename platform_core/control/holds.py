@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, LiteralString
 
-from platform_core.control import cutover_rows as rows
+from platform_core.control import releases
 from platform_core.control.store import ControlStore, Cursor
 from platform_core.errors import UsageError
 from platform_core.names import ReleaseId
@@ -42,7 +42,7 @@ def claim(
 ) -> Hold:
     """Whoever may die before it drops its hold says for how many `seconds` it needs it."""
     with store.transaction() as cursor:
-        if rows.states_of(cursor, [release])[release] in ("retired", "unknown"):
+        if releases.locked_states(cursor, [release])[release] in ("retired", "unknown"):
             raise UsageError(f"{release} is retired: nothing of it is left to hold.", remedy="Name another release.")
         cursor.execute(
             "insert into weir.holds (job, number, what, version, by, until) values (%(job)s, %(number)s, %(what)s, "

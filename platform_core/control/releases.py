@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -168,6 +168,17 @@ def change(cursor: Cursor, release: ReleaseId, state: State, reason: str, *, by:
     if cursor.fetchone() is None:
         raise UsageError(f"There is no release {release}.", remedy="Freeze it first.")
     audit.write(cursor, by, "state", str(release), {"state": state, "reason": reason})
+
+
+def locked_states(cursor: Cursor, releases: Collection[ReleaseId]) -> dict[ReleaseId, str]:
+    """The states stay as they are until the caller's commit; `unknown` of a release that there is not."""
+    states: dict[ReleaseId, str] = {}
+    for release in sorted(releases):
+        cursor.execute(
+            "select state from weir.releases where job = %s and number = %s for update", (release.job, release.number)
+        )
+        states[release] = (cursor.fetchone() or {"state": "unknown"})["state"]
+    return states
 
 
 def fail(cursor: Cursor, release: ReleaseId, reason: str) -> None:

@@ -17,14 +17,13 @@ from platform_core.control.releases import CANDIDATE, Release
 from platform_core.declare import Suite
 from platform_core.errors import WeirError
 from platform_core.names import ReleaseId
+from platform_core.operations.compare import compare
 from platform_core.orchestrate.expectations import result_of, rows_of, validate
 from platform_core.orchestrate.facts import NOTHING_YET, Told
 from platform_core.orchestrate.keys import candidate_key
 from platform_core.orchestrate.platform import Platform
 from platform_core.orchestrate.streams import Event, cursor_of, told_by
 from platform_core.read.tables import LiveTable
-from platform_core.release.comparing import compare_releases
-from platform_core.release.explaining import explained_by
 
 EQUALS_LIVE = "equals_live"
 COMPARE_SECONDS = 300.0  # a verdict of 15 minutes closes a cutover's gate
@@ -109,9 +108,8 @@ def _nothing_yet(candidate: Release | None) -> str:
 
 
 def _compared(platform: Platform, job: str, by: str) -> dg.AssetCheckResult:
-    why = explained_by(platform.settings, platform.store)
     try:
-        kept = compare_releases(platform.settings, platform.store, job, by=by, explained_by=why).kept
+        kept = compare(platform.settings, platform.store, job, by).kept
     except WeirError as error:
         raise dg.Failure(description=str(error), allow_retries=False) from error
     told = _evaluation(kept)

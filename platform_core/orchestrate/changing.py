@@ -11,16 +11,16 @@ import time
 import dagster as dg
 from pydantic import Field
 
-from platform_core.control import cutovers, releases
-from platform_core.control.cutovers import Cutover
+from platform_core.control import releases
+from platform_core.cutover import protocol
+from platform_core.cutover.model import Cutover
+from platform_core.cutover.request import cut_over, roll_back
 from platform_core.errors import BatchFailed, UsageError
 from platform_core.names import ReleaseId
+from platform_core.operations.compare import compare
 from platform_core.orchestrate.platform import Platform
 from platform_core.orchestrate.steering import Request, Why, stream_job
-from platform_core.release import cutting_over
 from platform_core.release.candidate import Asked, release_candidate
-from platform_core.release.comparing import compare_releases
-from platform_core.release.explaining import explained_by
 from platform_core.release.plan.plan import plan_of
 from platform_core.release.plan.wording import markdown
 from platform_core.release.reset import reset
@@ -65,8 +65,7 @@ def _release(platform: Platform, request: Request) -> str:
 
 
 def _compare(platform: Platform, request: Request) -> str:
-    why = explained_by(platform.settings, platform.store)
-    outcome = compare_releases(platform.settings, platform.store, request.job, by=request.by, explained_by=why)
+    outcome = compare(platform.settings, platform.store, request.job, request.by)
     pair = f"{outcome.found.left} and {outcome.found.right}"
     if not outcome.verdict.passed:
         raise BatchFailed(
@@ -77,12 +76,12 @@ def _compare(platform: Platform, request: Request) -> str:
 
 
 def _cut_over(platform: Platform, request: Request) -> str:
-    asked = cutting_over.ask(platform.store, _together(platform, request), request.by, reason=request.reason)
+    asked = cut_over(platform.store, _together(platform, request), request.by, reason=request.reason)
     return _awaited(platform, asked)
 
 
 def _roll_back(platform: Platform, request: Request) -> str:
-    asked = cutting_over.rollback(platform.store, _together(platform, request), request.by, reason=request.reason)
+    asked = roll_back(platform.store, _together(platform, request), request.by, reason=request.reason)
     return _awaited(platform, asked)
 
 
@@ -135,7 +134,7 @@ def _awaited(platform: Platform, asked: Cutover) -> str:
     found = asked
     while found.open:
         time.sleep(_LOOK_SECONDS)
-        found = cutovers.get(platform.store, asked.id)
+        found = protocol.get(platform.store, asked.id)
     if found.phase == "aborted":
         raise BatchFailed(
             f"The {found.kind} of {', '.join(found.tables)} was given up: {found.why}. Nothing has changed.",

@@ -7,10 +7,11 @@ import json
 from platform_core.control import aliases, releases
 from platform_core.control.releases import State
 from platform_core.control.store import ControlStore, Cursor
+from platform_core.cutover import alias_log
+from platform_core.cutover.alias_log import Line
 from platform_core.errors import UsageError
 from platform_core.names import ReleaseId
-from platform_core.release import alias_log, manifest
-from platform_core.release.alias_log import Line
+from platform_core.release import manifest
 from platform_core.release.manifest import MANIFEST, Manifest
 from platform_core.settings import Settings
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from platform_core.control import aliases, audit, cutovers, releases, wanted
-from platform_core.control import cutover_rows as rows
+from platform_core.control import aliases, audit, releases, wanted
 from platform_core.control.releases import Release
 from platform_core.control.starts import Start
 from platform_core.control.store import ControlStore, Cursor
+from platform_core.cutover import protocol
 from platform_core.errors import UsageError
 from platform_core.names import ReleaseId
 from platform_core.release.candidate import live_or_refused
@@ -50,7 +50,7 @@ def reset(settings: Settings, store: ControlStore, job: str, asked: str, by: str
 
 def _refuse_busy(store: ControlStore, job: str, live: Release) -> None:
     releases.refuse_candidate(releases.of_job(store, job))
-    under_way = cutovers.of_release(store, live.id)
+    under_way = protocol.of_release(store, live.id)
     if under_way is not None:
         raise UsageError(
             f"{live.id} takes part in {under_way.kind} {under_way.id}, which is {under_way.phase}.",
@@ -87,8 +87,8 @@ def _made(settings: Settings, store: ControlStore, job: str, start: Start, by: s
 
 def _swap(cursor: Cursor, table: str, old: ReleaseId, new: ReleaseId, by: str, said: str) -> None:
     """The alias is locked first: whoever asks for a cutover meanwhile waits, and finds another live release."""
-    live = rows.live_of(cursor, [table]).get(table)
-    open_ones = [one for one in rows.select(cursor, "where c.ended_at is null", ()) if table in one.tables]
+    live = aliases.locked(cursor, [table]).get(table)
+    open_ones = [one for one in protocol.open_in(cursor) if table in one.tables]
     if live != old or open_ones:
         raise UsageError(
             f"Table {table!r} shows {live} now{', and a cutover of it is under way' if open_ones else ''}.",

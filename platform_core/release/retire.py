@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from platform_core.broker import Broker
-from platform_core.control import clients, holds, leases, releases, wanted
-from platform_core.control import cutover_rows as rows
+from platform_core.control import aliases, clients, holds, leases, releases, wanted
 from platform_core.control.leases import driver_lease
 from platform_core.control.releases import Release
 from platform_core.control.store import ControlStore, Cursor
+from platform_core.cutover import protocol
+from platform_core.cutover.model import Cutover
 from platform_core.errors import ArchiveError, LeaseHeld, ServiceUnavailable, SetupError, UsageError
 from platform_core.names import ReleaseId
 from platform_core.release import manifest, places
@@ -85,7 +86,7 @@ def _give_up(settings: Settings, store: ControlStore, release: Release, by: str)
             raise UsageError(
                 f"{release.id} cannot be retired: {'; '.join(needed)}.", remedy="Move or end these, then ask again."
             )
-        if rows.states_of(cursor, [release.id])[release.id] != "retired":
+        if releases.locked_states(cursor, [release.id])[release.id] != "retired":
             releases.change(cursor, release.id, "retired", "", by=by)
             wanted.ask(cursor, release.id, "stop", by, "it is retired")
 
@@ -93,8 +94,8 @@ def _give_up(settings: Settings, store: ControlStore, release: Release, by: str)
 def _blockers(settings: Settings, cursor: Cursor, release: Release) -> list[str]:
     """The alias is locked first: a cutover that is asked for now waits, and then finds the release retired."""
     table = str(release.manifest.get("output", {}).get("table", ""))
-    live = rows.live_of(cursor, [table])
-    rows.states_of(cursor, [release.id])
+    live = aliases.locked(cursor, [table])
+    releases.locked_states(cursor, [release.id])
     needed = [f"it is the live release of {table}"] if live.get(table) == release.id else []
     needed += [f"{one.kind} {one.id} is {one.phase}" for one in _open(cursor, release.id)]
     needed += _fresh(cursor, release.id, settings.moves.readers_seconds)
@@ -102,8 +103,8 @@ def _blockers(settings: Settings, cursor: Cursor, release: Release) -> list[str]
     return needed + [str(hold) for hold in holds.in_force(cursor, release.id)]
 
 
-def _open(cursor: Cursor, release: ReleaseId) -> list[rows.Cutover]:
-    found = rows.select(cursor, "where c.ended_at is null order by c.id", ())
+def _open(cursor: Cursor, release: ReleaseId) -> list[Cutover]:
+    found = protocol.open_in(cursor)
     return [one for one in found if one.move_of(release) is not None]
 
 

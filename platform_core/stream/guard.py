@@ -1,6 +1,6 @@
 """Whether a driver may go on: its lease, what is wanted of it, what its release is, and the signal to stop.
 
-One thread renews the lease, reads the store, and tells a cutover when the release stands still; the batch asks before
+One thread renews the lease, reads the store, and tells a cutover when the release is paused; the batch asks before
 it begins and before it writes.
 """
 
@@ -12,22 +12,22 @@ import threading
 import time
 from collections.abc import Callable
 
-from platform_core.control import cutovers, leases, releases, wanted
-from platform_core.control.cutovers import Cutover
+from platform_core.control import leases, releases, wanted
 from platform_core.control.leases import Lease
 from platform_core.control.position import Position
 from platform_core.control.store import ControlStore
+from platform_core.cutover import protocol
+from platform_core.cutover.model import Cutover
+from platform_core.cutover.pause import Pause
 from platform_core.errors import Retryable, Superseded, WeirError
 from platform_core.names import ReleaseId
 from platform_core.settings import Settings
-from platform_core.stream.approach import Approach
 from platform_core.stream.gate import Gate
 from platform_core.stream.wakeup import Wakeup
 from platform_core.telemetry import event
 
 logger = logging.getLogger(__name__)
 _MARGIN = 2.0  # seconds of lease that a write must have ahead of it
-_CUTOVER = "cutover"
 
 
 class StopRequested(Exception):
@@ -49,7 +49,7 @@ class Guard:
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._keep, name="lease", daemon=True)
         self.gate = Gate()
-        self._approach = Approach(store)
+        self._pause = Pause(store, release, self.gate)
         self.standing: Position | None = None  # the newest position that is committed and recorded
         self.role: releases.State = "frozen"
         self.cutover: Cutover | None = None
@@ -182,34 +182,16 @@ class Guard:
             self.stop()
 
     def _attend(self) -> None:
-        """A live release that a cutover names stands still until the store says that it goes on, or is another's."""
-        found = cutovers.of_release(self._store, self._release)
+        """A live release that a cutover names is paused until the store says that it goes on, or is another's."""
+        found = protocol.of_release(self._store, self._release)
         role = releases.get(self._store, self._release).state  # after the cutover: once that has ended it is decided
         if self.role == "live" and role != "live":
             self.recall()  # before the gate opens: what waits there was planned as the live release
-        if found is not None and found.holds(self._release) and self._approach.near(found, self._release):
-            self._stand_still(found)
-        else:
-            self.gate.lift(_CUTOVER)
+        self._pause.attend(found, self._lease, self.standing)
         changed = (self.role, self.cutover) != (role, found)
         self.role, self.cutover = role, found
         if changed:
             self.wakeup.ring()
-
-    def _stand_still(self, found: Cutover) -> None:
-        still = self.gate.bar(_CUTOVER)
-        if found.late:  # also where no supervisor is left to give it up
-            cutovers.abort_late(self._store, found.id)
-        elif still:
-            self._tell_held(found)
-
-    def _tell_held(self, found: Cutover) -> None:
-        move = found.move_of(self._release)
-        told = move is not None and (move.held, move.held_epoch) == (self.standing, self._lease.epoch)
-        if told or self.standing is None:
-            return
-        event(logger, "stands still", release=self._release, cutover=found.id, batch=self.standing.batch)
-        cutovers.tell_held(self._store, self._lease, found.id, self.standing)
 
     def _try(self, call: Callable[[], None]) -> None:
         try:

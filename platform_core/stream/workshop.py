@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,6 @@ from platform_core.stream.batches import Batches, Outcome, Sinks, Writer
 from platform_core.stream.checkpoint import Checkpoint, prove
 from platform_core.stream.fetch import KafkaFetcher
 from platform_core.stream.guard import Guard
-from platform_core.stream.handover import Change, lacking
 from platform_core.stream.history import History
 from platform_core.stream.intake import job_delay
 from platform_core.stream.lookups import LookupTable, Waiting
@@ -29,7 +28,7 @@ from platform_core.stream.measures import behind, dropped_by, observed_by
 from platform_core.stream.outlet import Outlet, Role
 from platform_core.stream.pacing import Pace
 from platform_core.stream.plan import keeps_time, streamed
-from platform_core.stream.publish import TransactionalPublisher
+from platform_core.stream.publish import Message, TransactionalPublisher
 from platform_core.stream.query import ReleaseQuery
 from platform_core.stream.rejects import Rejects
 from platform_core.stream.reports import Ends, Reports
@@ -69,7 +68,7 @@ class Workshop:
         prove(self.checkpoint, self._output.applied(), committed, self._output.uri)
         self._found_planned = self.checkpoint.planned
         if self.steps.unfinished:
-            self._guard.gate.owe(self._found_planned)
+            self._guard.gate.must_finish(self._found_planned)
         self._guard.standing = committed
         self._tell_unrecorded()
         self.spark = session(self._settings, str(self._release))
@@ -123,14 +122,14 @@ class Workshop:
 
     def plan_first(self, target: Offsets) -> None:
         """The first batch, ending at `target`: Spark plans it, with its own settings and sources, and may not begin."""
-        self._guard.gate.bar("planning")
+        self._guard.gate.block("planning")
         query = self.start(once=True)
         try:
             query.until(lambda: self.checkpoint.planned >= 0)
         finally:
             self._guard.recall()
             query.watch(lambda: True)
-            self._guard.gate.lift("planning")
+            self._guard.gate.unblock("planning")
         self.steps.plan_first(target)
 
     def withdraw(self) -> None:
@@ -141,13 +140,12 @@ class Workshop:
         """`live`: to the topic itself, from now on alone; `aside`: to one of the release's own; `silent`: to none."""
         self._batches.sinks.publisher, self._batches.sinks.mirror = self._outlet.to(role)
 
-    def hand_over(self, cutover: int, at: Position, change: Change) -> None:
+    def hand_over(self, messages: Sequence[Message], cutover: int, at: Position) -> None:
         """Writes what the topic lacks to be this release's, where both stood."""
-        publisher, publish = self._batches.sinks.publisher, self.job.publish
-        if publish is None or not isinstance(publisher, TransactionalPublisher):
-            return
-        count = publisher.hand_over(lacking(self.job, publish, change), cutover, at.batch, at.offsets)
-        event(logger, "topic handed over", release=self._release, topic=publish.topic.name, records=count)
+        publisher = self._batches.sinks.publisher
+        if isinstance(publisher, TransactionalPublisher):
+            count = publisher.hand_over(messages, cutover, at.batch, at.offsets)
+            event(logger, "topic handed over", release=self._release, cutover=cutover, records=count)
 
     @property
     def clocked(self) -> bool:

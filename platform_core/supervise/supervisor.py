@@ -11,11 +11,11 @@ from platform_core.control import leases, services
 from platform_core.control.leases import SUPERVISOR, Lease, driver_lease, elapsed
 from platform_core.control.owners import Owner
 from platform_core.control.store import ControlStore
+from platform_core.cutover.reconcile import QUICK_SECONDS, Reconciler
 from platform_core.errors import LeaseHeld, ServiceUnavailable, Superseded, WeirError
 from platform_core.names import ReleaseId
 from platform_core.settings import Settings
 from platform_core.supervise.acts import Acts
-from platform_core.supervise.carrying import QUICK_SECONDS, Carrier
 from platform_core.supervise.decide import Case, Limits, Seen, decide
 from platform_core.supervise.look import Snapshot, look
 from platform_core.supervise.patience import Patience
@@ -48,8 +48,8 @@ class Supervisor:
         self._me = Owner.this_process()
         self._spawner = Spawner(settings, command or archived(settings, store))
         self._patience = Patience(most=5 * self._poll)
-        self._carrier = Carrier(settings, store)
-        self._withheld: frozenset[ReleaseId] = frozenset()
+        self._cutovers = Reconciler(settings, store)
+        self._not_to_start: frozenset[ReleaseId] = frozenset()
         self._lease: Lease | None = None
         self._seen = Snapshot()
         self._beaten = 0.0
@@ -60,7 +60,7 @@ class Supervisor:
         """Until `stop`; then the drivers finish their batches and end."""
         while not self._stopping.is_set():
             self.round()
-            self._stopping.wait(min(self._poll, QUICK_SECONDS) if self._carrier.busy else self._poll)
+            self._stopping.wait(min(self._poll, QUICK_SECONDS) if self._cutovers.busy else self._poll)
         self._stop_drivers()
 
     def stop(self) -> None:
@@ -103,7 +103,7 @@ class Supervisor:
             return
         acts = Acts(self._store, self._lease, self._spawner, self._patience, self._may)
         acts.note(self._spawner.begun())
-        self._withheld = self._carrier.round()
+        self._not_to_start = self._cutovers.round()
         self._seen = look(self._store)
         self._patience.tick(elapsed())
         for release in self._seen.wanted:
@@ -124,7 +124,7 @@ class Supervisor:
             ending=self._spawner.ending(release, driver.owner if driver else None),
             silent_for=self._patience.silent_for(living, lease is not None and lease.alive and lease.owner in living),
             stopping_for=self._patience.stopping_for(living),
-            withheld=release in self._withheld,
+            withheld=release in self._not_to_start,
         )
         return Case(at.wanted.get(release), driver, lease, seen, at.now)
 

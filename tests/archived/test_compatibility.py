@@ -11,12 +11,13 @@ import pytest
 
 from platform_core.archived.protocol import PROTOCOL
 from platform_core.archived.rows import FIRST, ROWS_VERSION
-from platform_core.control import aliases, cutovers, drivers, leases, positions, releases, wanted
+from platform_core.control import aliases, drivers, leases, positions, releases, wanted
 from platform_core.control.facts import BatchFacts
-from platform_core.control.moving import Move
 from platform_core.control.owners import Owner
 from platform_core.control.position import Position
 from platform_core.control.store import ControlStore
+from platform_core.cutover import protocol
+from platform_core.cutover.model import Move
 from platform_core.declare.schemas import columns
 from platform_core.names import ReleaseId
 from platform_core.release.manifest import Manifest, Output
@@ -122,7 +123,7 @@ ControlStore.open(load()).migrate()
     store.migrate()
     by_its_code(settings, program)
     assert releases.of_job(store, JOB) == []
-    assert cutovers.all_open(store) == []
+    assert protocol.all_open(store) == []
     store.close()
 
 
@@ -168,7 +169,7 @@ def test_a_driver_of_then_and_one_of_today_carry_a_cutover_in_one_store(postgres
     lease = leases.acquire(store, leases.driver_lease(V2), Owner.this_process(), 600)
     at, here = POSITIONS[1], Position(str(V2), 3, POSITIONS[1].offsets)
     positions.record(store, lease, here, BatchFacts(datetime.now(UTC), here.batch, 12, 3), 4)
-    asked = cutovers.request(store, [Move(JOB, RELEASE, V2)], "cutover", "a test", 600)
+    asked = protocol.request(store, [Move(JOB, RELEASE, V2)], "cutover", "a test", 600)
 
     told = json.loads(last_line(by_its_code(settings, _DRIVES, str(RELEASE), at.to_json())))
     assert told == {
@@ -182,10 +183,10 @@ def test_a_driver_of_then_and_one_of_today_carry_a_cutover_in_one_store(postgres
     assert driver is not None
     assert (driver.state, driver.reason, driver.generation) == ("running", "then", 1)
     assert positions.latest(store, RELEASE) == (at, 7)
-    assert cutovers.get(store, asked.id).moves[0].held == at
+    assert protocol.get(store, asked.id).moves[0].paused_at == at
 
-    cutovers.tell_aligned(store, lease, asked.id, here, 4)
-    assert cutovers.flip(store, asked.id).phase == "flipped"
+    protocol.tell_aligned(store, lease, asked.id, here, 4)
+    assert protocol.flip(store, asked.id).phase == "flipped"
     live = aliases.live(store, JOB)
     assert live is not None
     assert live.release == V2

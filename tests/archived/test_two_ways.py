@@ -14,13 +14,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from platform_core.archived.protocol import PROTOCOL
-from platform_core.control import aliases, cutovers, leases, positions, releases, wanted
+from platform_core.control import aliases, leases, positions, releases, wanted
 from platform_core.control.position import same_place
+from platform_core.cutover import protocol, request
 from platform_core.names import ReleaseId
-from platform_core.release import archive, cutting_over
+from platform_core.operations.compare import compare
+from platform_core.release import archive
 from platform_core.release.candidate import Asked, release_candidate
-from platform_core.release.comparing import compare_releases
-from platform_core.release.explaining import explained_by
 from platform_core.release.plan.changes import Kind
 from platform_core.release.plan.plan import plan_of
 from platform_core.release.plan.tree import tree_of
@@ -74,11 +74,11 @@ def follows(platform: Platform, follower: ReleaseId, leader: ReleaseId) -> None:
 
 def cut_over(platform: Platform, kind: str) -> None:
     if kind == "rollback":
-        asked = cutting_over.rollback(platform.store, [JOB], "a test")
+        asked = request.roll_back(platform.store, [JOB], "a test")
     else:
-        asked = cutting_over.ask(platform.store, [str(V2)], "a test")
-    until(lambda: not cutovers.get(platform.store, asked.id).open, f"{kind} {asked.id} ends")
-    ended = cutovers.get(platform.store, asked.id)
+        asked = request.cut_over(platform.store, [str(V2)], "a test")
+    until(lambda: not protocol.get(platform.store, asked.id).open, f"{kind} {asked.id} ends")
+    ended = protocol.get(platform.store, asked.id)
     assert ended.phase == "swapped", ended
     live = aliases.live(platform.store, JOB)
     assert live is not None
@@ -104,8 +104,7 @@ def test_a_candidate_of_today_follows_the_frozen_one_and_has_its_rows(platform: 
     until(lambda: states(platform) == ["live", "following"], "the candidate follows")
     assert entered_by(platform, V2) == "platform_core.archived.run"
     follows(platform, V2, V1)
-    why = explained_by(platform.settings, platform.store)
-    outcome = compare_releases(platform.settings, platform.store, JOB, by="a test", explained_by=why)
+    outcome = compare(platform.settings, platform.store, JOB, "a test")
     assert outcome.verdict.passed, outcome.verdict.reasons
     assert outcome.found.rows_left > 0
 

@@ -14,17 +14,17 @@ from typing import Any
 
 from ingest.topics import STOCKSTATS_OUTPUT, USER_ACTIVITY
 from platform_core.broker import Broker
-from platform_core.control import cutovers, positions, releases, wanted
-from platform_core.control.cutovers import Cutover, Move
+from platform_core.compare.releases import compare_releases
+from platform_core.control import positions, releases, wanted
 from platform_core.control.position import same_place
+from platform_core.cutover import gates, protocol, request
+from platform_core.cutover.model import Cutover, Move
 from platform_core.declare.discover import load_job
 from platform_core.errors import UsageError
 from platform_core.names import ReleaseId
 from platform_core.read import open_tables
-from platform_core.release import cutting_over, gates
 from platform_core.release.candidate import Asked as AskedRelease
 from platform_core.release.candidate import release_candidate
-from platform_core.release.comparing import compare_releases
 from platform_core.release.first import first_release
 from platform_core.services import process
 from tests.benchmarks.asked import Asked
@@ -85,9 +85,9 @@ def _measured(asked: Asked) -> list[Figure]:
 
 def _moved(ours: Platform, asked: Asked, number: int) -> tuple[Cutover, float]:
     """There on even numbers, back on odd ones; with the seconds that the slower table stood still."""
-    made = cutting_over.rollback(ours.store, JOBS, "benchmark") if number % 2 else _asked(ours)
-    awaited(lambda: not cutovers.get(ours.store, made.id).open, f"{made.kind} {made.id} ends")
-    done = cutovers.get(ours.store, made.id)
+    made = request.roll_back(ours.store, JOBS, "benchmark") if number % 2 else _asked(ours)
+    awaited(lambda: not protocol.get(ours.store, made.id).open, f"{made.kind} {made.id} ends")
+    done = protocol.get(ours.store, made.id)
     if done.phase != "swapped":
         raise RuntimeError(f"{done.kind} {done.id} was given up: {done.why}")
     befores = {move.new: _batch(ours, move.new) for move in done.moves}
@@ -105,7 +105,7 @@ def _asked(ours: Platform) -> Cutover:
         for job in JOBS:
             compare_releases(ours.settings, ours.store, job, by="benchmark")
         try:
-            return cutting_over.ask(ours.store, [f"{job}@v2" for job in JOBS], "benchmark")
+            return request.cut_over(ours.store, [f"{job}@v2" for job in JOBS], "benchmark")
         except UsageError as refused:
             if time.monotonic() > deadline:
                 raise
@@ -115,12 +115,12 @@ def _asked(ours: Platform) -> Cutover:
 
 def _stood_still(ours: Platform, move: Move) -> float:
     """From the old one's commit where it stood to the new one's first after that."""
-    assert move.held is not None
-    stood = [one for one in positions.history(ours.store, move.old, 500) if one.position.batch == move.held.batch]
+    assert move.paused_at is not None
+    stood = [one for one in positions.history(ours.store, move.old, 500) if one.position.batch == move.paused_at.batch]
     later = [
         one.committed_at
         for one in positions.history(ours.store, move.new, 500)
-        if one.committed_at > stood[0].committed_at and not same_place(one.position.offsets, move.held.offsets)
+        if one.committed_at > stood[0].committed_at and not same_place(one.position.offsets, move.paused_at.offsets)
     ]
     return (min(later) - stood[0].committed_at).total_seconds()
 

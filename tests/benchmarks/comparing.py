@@ -13,7 +13,7 @@ import duckdb
 import pyarrow as pa
 from deltalake import write_deltalake
 
-from platform_core.release.compare import Side, compare
+from platform_core.compare import Side, compare
 from platform_core.settings import ROOT
 from tests.benchmarks.asked import Asked
 from tests.benchmarks.contenders import KEY

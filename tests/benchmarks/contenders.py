@@ -18,7 +18,7 @@ KEY = ["ticker", "window_start"]
 
 
 def weir(kept: str, left: str, right: str) -> float:
-    from platform_core.release.compare import Side, compare
+    from platform_core.compare import Side, compare
 
     began = time.monotonic()
     sides = [

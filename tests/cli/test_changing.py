@@ -10,13 +10,14 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from platform_core.control import comparisons, cutovers, drivers, services
-from platform_core.control.cutovers import Cutover
+from platform_core.control import comparisons, drivers, services
 from platform_core.control.store import ControlStore
+from platform_core.cutover import protocol
+from platform_core.cutover.model import Cutover
 from platform_core.names import ReleaseId
 from tests.cli.conftest import Ran, Weir
-from tests.control.cutover_words import Pair, pair
 from tests.control.words import until
+from tests.cutover.words import Pair, pair
 
 pytestmark = pytest.mark.stack
 _jobs = itertools.count(1)
@@ -72,8 +73,8 @@ def background() -> Iterator[ThreadPoolExecutor]:
 
 
 def asked(store: ControlStore, one: Pair) -> Cutover:
-    until(lambda: cutovers.of_release(store, one.old.release), 60)
-    found = cutovers.of_release(store, one.old.release)
+    until(lambda: protocol.of_release(store, one.old.release), 60)
+    found = protocol.of_release(store, one.old.release)
     assert found is not None
     return found
 
@@ -84,7 +85,7 @@ def carry(store: ControlStore, one: Pair, found: Cutover) -> None:
     here.hold(found)
     there.commit(here.at.offsets["t"][0])
     there.align(found)
-    cutovers.flip(store, found.id)
+    protocol.flip(store, found.id)
     there.swap(found)
 
 
@@ -97,7 +98,7 @@ def test_a_cutover_and_its_way_back_are_followed_phase_by_phase(
     ran = run.result(60)
     assert (ran.code, one.live) == (0, one.new.release)
     assert ran.out.startswith(f"{one.table}: shows {one.new.release} since cutover ")
-    assert f"requested, waits for {one.old.release} to stand still" in ran.err
+    assert f"requested, waits for {one.old.release} to pause after its batch" in ran.err
     assert ran.err.rstrip().endswith(": swapped")
     again = weir("cutover", job, "--json")
     assert (again.code, again.json["phase"], again.json["moves"][0]["new"]) == (0, "swapped", str(one.new.release))
@@ -116,7 +117,7 @@ def test_what_was_given_up_is_told_and_may_be_asked_again(
 ) -> None:
     _ = supervised
     run: Future[Ran] = background.submit(weir, "cutover", one.old.release.job)
-    cutovers.abort(store, asked(store, one).id, "the candidate broke")
+    protocol.abort(store, asked(store, one).id, "the candidate broke")
     ran = run.result(60)
     assert ran.code == 75
     assert "was given up: the candidate broke. Nothing has changed." in ran.err
@@ -132,14 +133,14 @@ def test_gates_refuse_and_nothing_was_asked_for(weir: Weir, store: ControlStore,
     assert told["what"] == (
         f"No cutover: {one.new.release} differs from {one.old.release}: 3 keys changed in avg_price."
     )
-    assert cutovers.of_release(store, one.old.release) is None
+    assert protocol.of_release(store, one.old.release) is None
 
 
 def test_while_nothing_supervises_nothing_is_asked_for(weir: Weir, store: ControlStore, one: Pair) -> None:
     ran = weir("cutover", one.old.release.job)
     assert ran.code == 75
     assert "NOTHING SUPERVISES" in ran.err
-    assert cutovers.of_release(store, one.old.release) is None
+    assert protocol.of_release(store, one.old.release) is None
 
 
 def test_a_release_that_is_needed_is_not_retired(weir: Weir, one: Pair) -> None:

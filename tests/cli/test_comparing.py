@@ -7,8 +7,8 @@ import pytest
 from platform_core.control.store import ControlStore
 from platform_core.settings import Settings
 from tests.cli.conftest import Weir
-from tests.release.comparing import stat
-from tests.release.paired import Job
+from tests.compare.paired import Job
+from tests.compare.tables import stat
 
 pytestmark = pytest.mark.stack
 

@@ -10,11 +10,11 @@ import pytest
 from platform_core.cli.facts import Facts, lines, state_of, supervision
 from platform_core.control.drivers import Driver
 from platform_core.control.facts import BatchFacts
-from platform_core.control.moving import Cutover, Move
 from platform_core.control.progress import Progress, Totals
 from platform_core.control.releases import Release
 from platform_core.control.services import Beat
 from platform_core.control.wanted import Wanted
+from platform_core.cutover.model import Cutover, Move
 from platform_core.names import ReleaseId
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)

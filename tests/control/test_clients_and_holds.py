@@ -10,7 +10,7 @@ from platform_core.control import audit, clients, holds, releases
 from platform_core.control.store import ControlStore
 from platform_core.errors import UsageError
 from platform_core.names import ReleaseId
-from tests.control.cutover_words import Pair, pair
+from tests.cutover.words import Pair, pair
 
 pytestmark = pytest.mark.stack
 _jobs = itertools.count(1)

@@ -10,13 +10,12 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from platform_core.control import aliases, cutovers, releases, wanted
-from platform_core.control.cutovers import Cutover
+from platform_core.control import aliases, releases, wanted
+from platform_core.cutover import protocol, request
+from platform_core.cutover.model import Cutover
 from platform_core.names import ReleaseId
-from platform_core.release import cutting_over
+from platform_core.operations.compare import compare
 from platform_core.release.candidate import Asked, release_candidate
-from platform_core.release.comparing import compare_releases
-from platform_core.release.explaining import explained_by
 from platform_core.services import postgres
 from platform_core.testing.oracle import Closing, Oracle
 from tests.conftest import Broker
@@ -49,16 +48,15 @@ def platform(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 def asked(platform: Platform, kind: str) -> Cutover:
     if kind == "rollback":
-        return cutting_over.rollback(platform.store, [JOB], "a test")
-    return cutting_over.ask(platform.store, [f"{JOB}@v2"], "a test")
+        return request.roll_back(platform.store, [JOB], "a test")
+    return request.cut_over(platform.store, [f"{JOB}@v2"], "a test")
 
 
 def ready(platform: Platform, kind: str) -> None:
     """Each has committed a moment ago; a cutover wants a comparison that passed, too."""
     platform.works(V1, V2)
     if kind == "cutover":
-        why = explained_by(platform.settings, platform.store)
-        outcome = compare_releases(platform.settings, platform.store, JOB, by="a test", explained_by=why)
+        outcome = compare(platform.settings, platform.store, JOB, "a test")
         assert outcome.verdict.passed, outcome.verdict.reasons
 
 
@@ -90,16 +88,16 @@ def test_whatever_is_killed_the_alias_is_old_or_new_and_the_same_command_finishe
     ready(platform, kind)
     begun = asked(platform, kind)
     order = ["requested", "held", "aligned", "flipped", "swapped"]
-    reached = lambda: order.index(cutovers.get(platform.store, begun.id).phase) >= order.index(phase)  # noqa: E731
+    reached = lambda: order.index(protocol.get(platform.store, begun.id).phase) >= order.index(phase)  # noqa: E731
     until(reached, f"{kind} {begun.id} is {phase}", 120)
     kill_everything(platform)
-    found = cutovers.get(platform.store, begun.id)
+    found = protocol.get(platform.store, begun.id)
     assert live(platform) == (new if found.phase in ("flipped", "swapped") else old)
     platform.supervise()
     again = asked(platform, kind)
     assert again.id == begun.id
-    until(lambda: not cutovers.get(platform.store, begun.id).open, f"{kind} {begun.id} ends", 300)
-    assert cutovers.get(platform.store, begun.id).phase == "swapped"
+    until(lambda: not protocol.get(platform.store, begun.id).open, f"{kind} {begun.id} ends", 300)
+    assert protocol.get(platform.store, begun.id).phase == "swapped"
     assert live(platform) == new
     assert [releases.get(platform.store, one).state for one in (old, new)] == ["standby", "live"]
 

@@ -62,27 +62,27 @@ MUTANTS = (
     ),
     Mutant(
         "hand_over",
-        "platform_core/stream/handover.py",
+        "platform_core/cutover/handover.py",
         "        return difference(job, publish, change.published, change.new)\n",
         "        return []\n",
         (
-            "tests/stream/test_handover.py::"
+            "tests/cutover/test_handover.py::"
             "test_a_keyed_topic_gets_what_differs_from_what_was_published_and_not_from_where_the_table_stood",
         ),
     ),
     Mutant(
         "alias_flip",
-        "platform_core/control/cutovers.py",
+        "platform_core/cutover/protocol.py",
         "    for move in found.moves:\n        aliases.move(",
         "    for move in found.moves[:1]:\n        aliases.move(",
-        ("tests/control/test_cutovers.py::test_two_tables_move_together",),
+        ("tests/cutover/test_protocol.py::test_two_tables_move_together",),
     ),
     Mutant(
         "compare",
-        "platform_core/release/compare/engine.py",
+        "platform_core/compare/engine.py",
         '"where (nl, sl, xl) is distinct from (nr, sr, xr)"',
         '"where nl is distinct from nr"',
-        ("tests/release/test_compare.py::test_one_changed_value_in_one_row_of_many_is_found",),
+        ("tests/compare/test_compare.py::test_one_changed_value_in_one_row_of_many_is_found",),
     ),
     Mutant(
         "oracle",

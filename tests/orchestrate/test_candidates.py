@@ -11,16 +11,16 @@ import dagster as dg
 import pytest
 
 from platform_core.control import checks, comparisons, positions, releases
-from platform_core.control.cutovers import Move
 from platform_core.control.store import ControlStore
+from platform_core.cutover import gates
+from platform_core.cutover.model import Move
 from platform_core.declare import Expect, Stream, StreamingJob, Suite, Table, Topic
 from platform_core.orchestrate.candidates import candidate_checks, candidate_job, candidates_compared
 from platform_core.orchestrate.keys import candidate_key
 from platform_core.orchestrate.platform import Platform
-from platform_core.release import gates
+from tests.compare.paired import Job
+from tests.compare.tables import stat
 from tests.conftest import Database
-from tests.release.comparing import stat
-from tests.release.paired import Job
 
 pytestmark = pytest.mark.stack
 SCHEMA = "ticker STRING, window_start TIMESTAMP, trade_count BIGINT, avg_price DECIMAL(18,6)"

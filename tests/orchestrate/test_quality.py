@@ -16,9 +16,9 @@ from platform_core.control.store import ControlStore
 from platform_core.declare import Expect, Stream, StreamingJob, Suite, Table, Topic
 from platform_core.orchestrate.platform import Platform
 from platform_core.orchestrate.quality import quality_followed
+from tests.compare.paired import Job
+from tests.compare.tables import stat
 from tests.conftest import Database
-from tests.release.comparing import stat
-from tests.release.paired import Job
 
 pytestmark = pytest.mark.stack
 SCHEMA = "ticker STRING, window_start TIMESTAMP, trade_count BIGINT, avg_price DECIMAL(18,6)"

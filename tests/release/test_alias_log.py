@@ -12,9 +12,9 @@ import pytest
 from platform_core.control import aliases, releases
 from platform_core.control.position import Position
 from platform_core.control.store import ControlStore
+from platform_core.cutover import alias_log
 from platform_core.errors import UsageError
 from platform_core.names import ReleaseId
-from platform_core.release import alias_log
 from platform_core.release.rebuild import rebuild
 from platform_core.services import postgres as postgres_service
 from platform_core.settings import Settings

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from platform_core.control import aliases, audit, cutovers, leases, releases, wanted
-from platform_core.control.cutovers import Move
+from platform_core.control import aliases, audit, leases, releases, wanted
 from platform_core.control.leases import driver_lease
 from platform_core.control.owners import Owner
 from platform_core.control.releases import Release
 from platform_core.control.store import ControlStore
+from platform_core.cutover import protocol
+from platform_core.cutover.model import Move
 from platform_core.errors import ServiceUnavailable, UsageError
 from platform_core.names import ReleaseId
 from platform_core.release import reset as module
@@ -72,7 +73,7 @@ def test_while_something_else_changes_the_job_it_is_not_reset(
     with pytest.raises(UsageError, match=f"{candidate} is a candidate already"):
         reset(settings, store, job, "earliest", "ada")
     releases.set_state(store, candidate, "standby", "")
-    cutovers.request(store, [Move(live.manifest["output"]["table"], live.id, candidate)], "cutover", "bob", 60)
+    protocol.request(store, [Move(live.manifest["output"]["table"], live.id, candidate)], "cutover", "bob", 60)
     with pytest.raises(UsageError, match=f"{live.id} takes part in cutover"):
         reset(settings, store, job, "earliest", "ada")
     assert len(releases.of_job(store, job)) == 2

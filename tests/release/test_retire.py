@@ -9,15 +9,16 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from platform_core.broker import Broker as Asked
-from platform_core.control import clients, cutovers, holds, positions, releases, wanted
+from platform_core.control import clients, holds, positions, releases, wanted
 from platform_core.control.store import ControlStore
+from platform_core.cutover import protocol
 from platform_core.errors import ServiceUnavailable, UsageError
 from platform_core.names import ReleaseId
 from platform_core.release import manifest, places
 from platform_core.release.retire import blockers, retire
 from platform_core.settings import Settings
 from tests.conftest import Broker
-from tests.control.cutover_words import Pair, aligned, ask, pair
+from tests.cutover.words import Pair, aligned, ask, pair
 from tests.release.conftest import Tree, environment_kept, frozen_by_hand
 
 pytestmark = pytest.mark.stack
@@ -140,7 +141,7 @@ def test_whoever_needs_it_is_listed(settings: Settings, store: ControlStore, one
 def test_a_release_that_was_live_a_moment_ago_may_still_be_read(
     settings: Settings, store: ControlStore, one: Pair
 ) -> None:
-    one.new.swap(cutovers.flip(store, aligned(one).id))
+    one.new.swap(protocol.flip(store, aligned(one).id))
     (why,) = blockers(settings, store, one.old.release)
     assert why.startswith("it was live until a moment ago, and readers may still read it for ")
     at_once = settings.model_copy(update={"moves": settings.moves.model_copy(update={"readers_seconds": 0.0})})

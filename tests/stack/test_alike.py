@@ -17,11 +17,11 @@ from contextlib import closing, contextmanager
 
 import pytest
 
-from platform_core.control import aliases, cutovers, releases, wanted
+from platform_core.control import aliases, releases, wanted
 from platform_core.control.store import ControlStore
+from platform_core.cutover import protocol
 from platform_core.names import ReleaseId
-from platform_core.release.comparing import compare_releases
-from platform_core.release.explaining import explained_by
+from platform_core.operations.compare import compare
 from tests.conftest import Broker
 from tests.stack.from_dagster import launched
 from tests.stack.jobs import LOAD
@@ -68,8 +68,7 @@ def test_all_four_go_on_after_a_kill(platform: Platform) -> None:
 
 @pytest.mark.parametrize("job", JOBS)
 def test_the_two_releases_differ_in_nothing_that_is_not_explained(platform: Platform, job: str) -> None:
-    why = explained_by(platform.settings, platform.store)
-    outcome = compare_releases(platform.settings, platform.store, job, by="a test", explained_by=why)
+    outcome = compare(platform.settings, platform.store, job, "a test")
     assert outcome.verdict.passed, outcome.verdict.reasons
     assert outcome.found.rows_left > 50
 
@@ -137,7 +136,7 @@ def test_of_two_commands_at_once_one_wins_and_the_other_says_who_did(platform: P
         compared(platform)
         assert command(platform, "cutover", CLICKS).wait(300) == 0
     assert pair(platform.store) == NEW
-    (first, *_) = reversed(cutovers.of_table(platform.store, WORDS))
+    (first, *_) = reversed(protocol.of_table(platform.store, WORDS))
     assert first.phase == "swapped"
     assert set(first.tables) == set(winner)
     platform.works(*NEW)

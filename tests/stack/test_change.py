@@ -10,8 +10,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from platform_core.control import aliases, audit, cutovers, leases, positions, releases, wanted
+from platform_core.control import aliases, audit, leases, positions, releases, wanted
 from platform_core.control.position import same_place
+from platform_core.cutover import protocol
 from platform_core.names import ReleaseId
 from platform_core.release import retire
 from tests.conftest import Broker
@@ -69,16 +70,16 @@ def test_two_identical_releases_differ_in_nothing_that_is_not_explained(platform
 
 def test_the_candidate_takes_over_where_the_live_one_stands_still(platform: Platform) -> None:
     assert f"{V2} is live" in launched(platform, "cut_over", JOB, reason="a trial")
-    ended = cutovers.of_table(platform.store, JOB)[0]
+    ended = protocol.of_table(platform.store, JOB)[0]
     assert ended.phase == "swapped", ended
     assert (state(platform, V1), state(platform, V2)) == ("standby", "live")
     alias = aliases.live(platform.store, JOB)
     assert alias is not None
     assert alias.release == V2
     (move,) = ended.moves
-    assert move.held is not None
+    assert move.paused_at is not None
     assert alias.position is not None
-    assert same_place(alias.position.offsets, move.held.offsets)
+    assert same_place(alias.position.offsets, move.paused_at.offsets)
     platform.works(V2, batches=4)
 
 

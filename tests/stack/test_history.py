@@ -10,9 +10,8 @@ from deltalake import DeltaTable
 
 from platform_core.control import leases, releases, wanted
 from platform_core.names import ReleaseId
+from platform_core.operations.compare import compare
 from platform_core.release.candidate import Asked, release_candidate
-from platform_core.release.comparing import compare_releases
-from platform_core.release.explaining import explained_by
 from platform_core.release.plan.plan import plan_of
 from tests.conftest import Broker
 from tests.stack.landing import at_end, batches, ends, truncate
@@ -97,7 +96,6 @@ def _held(platform: Platform) -> bool:
 
 
 def test_the_rows_are_those_of_the_release_that_read_the_broker(platform: Platform) -> None:
-    why = explained_by(platform.settings, platform.store)
-    outcome = compare_releases(platform.settings, platform.store, JOB, by="a test", explained_by=why)
+    outcome = compare(platform.settings, platform.store, JOB, "a test")
     assert outcome.verdict.passed, outcome.verdict.reasons
     assert outcome.found.rows_left > 100

@@ -10,9 +10,8 @@ import pytest
 from platform_core.control import releases, wanted
 from platform_core.control.position import records_between
 from platform_core.names import ReleaseId
+from platform_core.operations.compare import compare
 from platform_core.release.candidate import Asked, release_candidate
-from platform_core.release.comparing import compare_releases
-from platform_core.release.explaining import explained_by
 from tests.conftest import Broker
 from tests.stack.landing import at_end, batches, declare_raw, ends, truncate
 from tests.stack.running import Platform, a_home, until
@@ -72,8 +71,7 @@ def test_its_rows_are_those_of_the_release_that_read_the_broker(platform: Platfo
     platform.generate("clicks", *LOAD, "--records", "2000")
     assert platform.service("generator-clicks").exit_code() == 0
     until(lambda: all(at_end(platform, one, topics.values()) for one in (V1, V2)), "both have read all")
-    why = explained_by(platform.settings, platform.store)
-    outcome = compare_releases(platform.settings, platform.store, JOB, by="a test", explained_by=why)
+    outcome = compare(platform.settings, platform.store, JOB, "a test")
     assert outcome.verdict.passed, outcome.verdict.reasons
     views = ends(platform, [topics["views_raw"]])
     assert outcome.found.rows_left > records_between({}, views) * 0.9

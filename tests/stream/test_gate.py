@@ -1,4 +1,4 @@
-"""Standing still is told only when nothing is at work, and nothing can begin."""
+"""A pause is told only when no batch is at work, and none can begin."""
 
 from __future__ import annotations
 
@@ -31,43 +31,43 @@ def waiting(gate: Gate, batch: int) -> threading.Thread:
 def test_a_batch_at_work_is_waited_for() -> None:
     gate = Gate()
     gate.enter(3, nothing)
-    assert not gate.bar("cutover")
+    assert not gate.block("cutover")
     gate.leave(3)
-    assert gate.bar("cutover")
+    assert gate.block("cutover")
 
 
-def test_no_batch_begins_while_barred_and_the_one_that_waits_goes_on_when_lifted() -> None:
+def test_no_batch_begins_while_blocked_and_the_one_that_waits_goes_on_when_unblocked() -> None:
     gate = Gate()
-    assert gate.bar("cutover")
+    assert gate.block("cutover")
     thread = waiting(gate, 4)
     thread.join(0.3)
     assert thread.is_alive()
     assert gate.begun == -1
-    gate.lift("cutover")
+    gate.unblock("cutover")
     assert until(lambda: not thread.is_alive(), 5)
     assert gate.begun == 4
 
 
-def test_each_reason_is_lifted_by_itself() -> None:
+def test_each_reason_is_unblocked_by_itself() -> None:
     gate = Gate()
-    gate.bar("cutover")
-    gate.bar("handover")
-    gate.lift("cutover")
+    gate.block("cutover")
+    gate.block("takeover")
+    gate.unblock("cutover")
     thread = waiting(gate, 1)
     thread.join(0.3)
     assert thread.is_alive()
-    gate.lift("handover")
+    gate.unblock("takeover")
     assert until(lambda: not thread.is_alive(), 5)
 
 
 def test_what_a_dead_driver_may_have_begun_is_finished_first() -> None:
     gate = Gate()
-    gate.owe(7)
-    assert not gate.bar("cutover")
+    gate.must_finish(7)
+    assert not gate.block("cutover")
     gate.enter(7, nothing)
-    assert not gate.bar("cutover")
+    assert not gate.block("cutover")
     gate.leave(7)
-    assert gate.bar("cutover")
+    assert gate.block("cutover")
 
 
 def test_a_batch_that_is_recalled_never_begins() -> None:
@@ -75,4 +75,4 @@ def test_a_batch_that_is_recalled_never_begins() -> None:
     with pytest.raises(Recalled):
         gate.enter(2, recalled)
     assert gate.begun == -1
-    assert gate.bar("cutover")
+    assert gate.block("cutover")

@@ -11,13 +11,14 @@ import pyarrow as pa
 import pytest
 from deltalake import CommitProperties, write_deltalake
 
-from platform_core.control import aliases, cutovers, releases
-from platform_core.control.cutovers import Cutover
+from platform_core.control import aliases, releases
 from platform_core.control.owners import Owner
 from platform_core.control.position import Position
+from platform_core.cutover import protocol
+from platform_core.cutover.model import Cutover
 from platform_core.names import ReleaseId
-from tests.control.cutover_words import aligned, ask, expire, pair
 from tests.control.words import until
+from tests.cutover.words import aligned, ask, expire, pair
 from tests.supervise.conftest import Stage
 
 pytestmark = pytest.mark.stack
@@ -26,8 +27,8 @@ STOCKS, WORDS = ReleaseId("stock_stats", 1), ReleaseId("word_count", 1)
 
 
 def reaches(stage: Stage, found: Cutover, phase: str) -> Cutover:
-    until(lambda: cutovers.get(stage.store, found.id).phase == phase, 60)
-    return cutovers.get(stage.store, found.id)
+    until(lambda: protocol.get(stage.store, found.id).phase == phase, 60)
+    return protocol.get(stage.store, found.id)
 
 
 def commit_without_record(stage: Stage, release: ReleaseId, batch: int, offset: int) -> None:
@@ -97,7 +98,7 @@ def test_a_dead_live_release_is_held_at_what_its_table_has_and_not_started_until
     commit_without_record(stage, STOCKS, 1, 20)
     found = ask(live)
     stage.supervisor()
-    held = reaches(stage, found, "held").moves[0].held
+    held = reaches(stage, found, "held").moves[0].paused_at
     assert held is not None
     assert held.offsets == {"t": {0: 20}}
     (stage.settings.home / f"{STOCKS.job}.behaviour").write_text("run")

@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING, Any
 
 from platform_core.archived import protocol
 from platform_core.broker import Broker
+from platform_core.compare import Comparison, Side, compare
 from platform_core.control.catch_up import duration
 from platform_core.control.position import as_text
 from platform_core.control.releases import Release
 from platform_core.errors import BatchFailed
 from platform_core.release import archive
-from platform_core.release.compare import Comparison, Side, compare
 from platform_core.release.plan.recent import Recent, recent
 from platform_core.release.plan.tree import Tree
 from platform_core.release.plan.wording import moment

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from platform_core.compare.comparison import ColumnFigures, Example, Shown
 from platform_core.control import catch_up
-from platform_core.release.compare.comparison import ColumnFigures, Example, Shown
 from platform_core.release.plan.changes import Change, Kind
 from platform_core.release.plan.plan import Plan, Touched
 from platform_core.release.plan.reading import Reading, TopicReading

@@ -1,0 +1,178 @@
+"""The half of a NEW release's driver: it steps to where the old one has paused, and goes on once it is the live one.
+
+Between steps 3 and 5 its own query runs, and the next batch waits at the gate: it begins the moment that readers see
+the release, or never.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from platform_core.control import positions
+from platform_core.control.position import Offsets, same_place
+from platform_core.control.store import ControlStore
+from platform_core.cutover import protocol
+from platform_core.cutover.handover import Change, Version, lacking
+from platform_core.cutover.model import Cutover, Move
+from platform_core.errors import PositionError
+from platform_core.names import ReleaseId
+from platform_core.settings import Settings
+from platform_core.stream.catching_up import CatchingUp
+from platform_core.stream.follow import Leg, leg
+from platform_core.stream.guard import Guard
+from platform_core.stream.publish import published_by
+from platform_core.stream.query import ReleaseQuery
+from platform_core.stream.workshop import Workshop
+from platform_core.telemetry import event
+
+logger = logging.getLogger(__name__)
+_LOOK_BACK = 5_000  # of the live release's commits
+_TAKEOVER = "takeover"
+
+
+class Takeover:
+    def __init__(
+        self,
+        settings: Settings,
+        store: ControlStore,
+        release: ReleaseId,
+        guard: Guard,
+        workshop: Workshop,
+        catching_up: CatchingUp,
+    ) -> None:
+        self._settings, self._store, self._release, self._guard = settings, store, release, guard
+        self._workshop, self._steps, self._catching_up = workshop, workshop.steps, catching_up
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether the live release pauses once this one is near; that of a rollback has paused at once."""
+        found = self._guard.cutover
+        if found is None or found.kind == "rollback" or not found.may_abort:
+            return False
+        return any(move.new == self._release and move.paused_at is None for move in found.moves)
+
+    @property
+    def asked(self) -> tuple[Cutover, Move] | None:
+        """The cutover in which the old release has paused, and this one is to take over."""
+        found = self._guard.cutover
+        move = found.move_of(self._release) if found else None
+        if found is None or move is None or not found.may_abort or move.new != self._release or move.paused_at is None:
+            return None
+        return found, move
+
+    def take_over(self, found: Cutover, move: Move, go_on: Callable[[ReleaseQuery], None]) -> None:
+        """Steps 3 to 5; `go_on` watches the query of a release that has become the live one."""
+        if not self._plan_last_step(move):
+            return
+        last, gate = self._workshop.checkpoint.planned, self._guard.gate
+        gate.block(_TAKEOVER)
+        gate.must_finish(last if self._steps.unfinished else -1)
+        query = self._workshop.start()
+        try:
+            self._align(query, last, found, move)  # step 3
+            while self._waits(found, move) and query.active:  # step 4 is the supervisor's
+                self._guard.wait(0.05)
+            if self._guard.role == "live" and not self._guard.ending:
+                self._workshop.publish_as("live")
+                self.hand_over()  # step 5
+                gate.unblock(_TAKEOVER)
+                go_on(query)
+        finally:
+            self._guard.recall()
+            query.watch(lambda: True)
+            self._workshop.withdraw()
+            gate.must_finish(-1)
+            gate.unblock(_TAKEOVER)
+
+    def hand_over(self) -> None:
+        """A new live release's first act: its topic gets what differs at O; then the cutover learns that it goes on."""
+        found = protocol.of_release(self._store, self._release)
+        move = found.move_of(self._release) if found else None
+        if found is None or move is None or found.phase != "flipped" or move.new != self._release or move.swapped:
+            return
+        publish = self._workshop.job.publish
+        if publish is not None and move.aligned is not None and (change := self._change(move)) is not None:
+            messages = lacking(self._workshop.job, publish, change)
+            self._workshop.hand_over(messages, found.id, move.aligned)
+        protocol.tell_swapped(self._store, self._guard.lease, found.id)
+        event(logger, "goes on as the live release", release=self._release, cutover=found.id)
+
+    def _plan_last_step(self, move: Move) -> bool:
+        """Whether one planned batch at most is left between here and where the old release has paused.
+
+        Where time alone brings no rows, none is spent on the live one's watermark: the next batch has it anyway.
+        """
+        self._catching_up.prove_kept()
+        self._workshop.finish()
+        goal = self._way_to(move)
+        if goal is None:
+            return False
+        steps = self._steps_to(goal)
+        at_once = 0 if self._catching_up.needs_steps else 1
+        for one in steps[: len(steps) - at_once]:
+            self._workshop.step(*one)
+        for one in steps[len(steps) - at_once :]:
+            self._steps.plan(*one)
+        return not self._guard.ending
+
+    def _way_to(self, move: Move) -> Leg | None:
+        """Along the old release's commits, to the one at which it has paused."""
+        at = move.paused_at
+        if at is None:
+            return None
+        history = positions.history(self._store, move.old, _LOOK_BACK)
+        goal = leg(self._steps.at(), [one for one in history if one.position.batch <= at.batch])
+        return goal if goal is not None and same_place(goal.offsets, at.offsets) else None
+
+    def _steps_to(self, goal: Leg) -> list[tuple[Offsets, int]]:
+        target = {**self._catching_up.unknown_to(goal.offsets), **goal.offsets}
+        steps: list[tuple[Offsets, int]] = [(target, goal.first_watermark_ms)] if self._steps.at() != target else []
+        reached = max([self._steps.watermark_ms(), *(watermark for _, watermark in steps)])
+        if self._workshop.emits_by_time and goal.watermark_ms > reached:
+            steps.append((target, goal.watermark_ms))
+        return steps
+
+    def _align(self, query: ReleaseQuery, last: int, found: Cutover, move: Move) -> None:
+        while self._is_short_of(last) and self._waits(found, move) and query.active:
+            self._guard.wait(0.02)
+        if self._waits(found, move) and not self._is_short_of(last):
+            self._tell_aligned(found, move)
+
+    def _is_short_of(self, batch: int) -> bool:
+        return self._guard.standing is None or self._guard.standing.batch < batch
+
+    def _tell_aligned(self, found: Cutover, move: Move) -> None:
+        """The version is that of the batch that brought it there, which the store knows by now."""
+        newest = positions.latest(self._store, self._release)
+        if newest is None or newest[1] is None:
+            raise PositionError(f"{self._release} has recorded no commit.", remedy="Look at the driver's log.")
+        try:
+            protocol.tell_aligned(self._store, self._guard.lease, found.id, newest[0], newest[1])
+        except PositionError as error:  # the old one has paused elsewhere by now: seen below, and stepped to
+            event(logger, "not aligned any more", release=self._release, error=error)
+            return
+        event(logger, "aligned", release=self._release, cutover=found.id, batch=newest[0].batch, table=move.table)
+
+    def _waits(self, found: Cutover, move: Move) -> bool:
+        """Until it has flipped, was aborted, or the old release has paused elsewhere."""
+        now = self._guard.cutover
+        if self._guard.ending or self._guard.role == "live" or now is None or now.id != found.id:
+            return False
+        mine = now.move_of(self._release)
+        return now.may_abort and mine is not None and mine.paused_at == move.paused_at
+
+    def _change(self, move: Move) -> Change | None:
+        if move.paused_at is None or move.aligned_version is None:
+            return None
+        old = self._version_at(move.old, move.paused_at.batch)
+        marker = published_by(self._settings, move.old.group, move.paused_at.offsets)
+        published = self._version_at(move.old, min(marker.batch, move.paused_at.batch)) if marker else old
+        new = Version(self._settings.table_uri(self._release), move.aligned_version)
+        return None if old is None else Change(published or old, old, new)
+
+    def _version_at(self, release: ReleaseId, batch: int) -> Version | None:
+        found = positions.history(self._store, release, _LOOK_BACK)
+        known = (one.table_version for one in found if one.position.batch <= batch)
+        version = next((one for one in known if one is not None), None)
+        return None if version is None else Version(self._settings.table_uri(release), version)
