@@ -6,53 +6,41 @@ Every value is escaped: rows hold what producers sent.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from html import escape
+from pathlib import Path
 
-from platform_core.compare.comparison import KINDS, Comparison, Example, Kind, Shown
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from platform_core.compare.comparison import KINDS, Comparison, Example, Kind
 from platform_core.compare.verdict import Verdict, counted
 
-_STYLE = """
-:root { color-scheme: light dark; --line: #d5d9e0; --soft: #667085; --back: #ffffff; --text: #1a1f29;
-  --old: #fdecea; --new: #e8f5ec; --ok: #17803d; --bad: #b42318; }
-@media (prefers-color-scheme: dark) { :root { --line: #3a4150; --soft: #98a2b3; --back: #14171d; --text: #e6e9ef;
-  --old: #4a2320; --new: #1d3d29; --ok: #4ade80; --bad: #ff8a7d; } }
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1.25rem;
-  background: var(--back); color: var(--text); }
-h1 { font-size: 1.5rem; margin: 0 0 .25rem; } h2 { font-size: 1.1rem; margin: 2rem 0 .5rem; }
-p, li { margin: .25rem 0; } .soft { color: var(--soft); }
-.verdict { border-left: .3rem solid; padding: .25rem 0 .25rem 1rem; margin: 1.25rem 0; }
-.pass { border-color: var(--ok); } .fail { border-color: var(--bad); }
-.pass strong { color: var(--ok); } .fail strong { color: var(--bad); }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { text-align: left; vertical-align: top; padding: .3rem .75rem; border-bottom: 1px solid var(--line);
-  overflow-wrap: anywhere; }
-th { color: var(--soft); font-weight: 600; } td.number, th.number { text-align: right; }
-.pair { width: 100%; table-layout: fixed; margin-bottom: 1.25rem; }
-.pair caption { text-align: left; font-weight: 600; padding: .25rem .75rem; overflow-wrap: anywhere; }
-.pair th:first-child { width: 22%; }
-td.value { font-family: ui-monospace, monospace; font-size: .9em; white-space: pre-wrap; }
-tr.differs td.old { background: var(--old); } tr.differs td.new { background: var(--new); }
-.null { color: var(--soft); font-style: italic; } .because { color: var(--soft); font-weight: 400; }
-"""
+
+@dataclass(frozen=True)
+class _Table:
+    title: str
+    names: Sequence[str]
+    rows: Sequence[Sequence[object]]
 
 
 def page(found: Comparison, verdict: Verdict, at: datetime) -> str:
-    title = f"{found.left} and {found.right}"
-    body = [
-        f"<h1>{escape(title)}</h1>",
-        f'<p class="soft">{escape(_where(found))}<br>{escape(_work(found))} · {at:%Y-%m-%d %H:%M:%S} UTC</p>',
-        _verdict(verdict),
-        _table("Rows", ("", found.left, found.right), [("rows", found.rows_left, found.rows_right)]),
-        _counts(found),
-        _columns(found),
-        _schema(found),
-        *(_examples(found, kind) for kind in KINDS),
-    ]
-    head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{escape(title)}</title>'
-    head = f"<head>{head}<style>{_STYLE}</style></head>"
-    return f"<!doctype html>\n<html lang=en>{head}\n<body>{''.join(body)}</body></html>\n"
+    folder = FileSystemLoader(Path(__file__).parent)
+    pages = Environment(loader=folder, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    return pages.get_template("report.html.j2").render(
+        title=f"{found.left} and {found.right}",
+        found=found,
+        verdict=verdict,
+        at=at,
+        where=_where(found),
+        work=_work(found),
+        tables=[_rows(found), _counts(found), _columns(found), _schema(found)],
+        kinds=[
+            (kind, name_of(found, kind).capitalize(), found.counts[kind].found)
+            for kind in KINDS
+            if kind in found.counts
+        ],
+        columns_of=_columns_of,
+    )
 
 
 def _where(found: Comparison) -> str:
@@ -65,16 +53,11 @@ def _work(found: Comparison) -> str:
     return f"{found.files_read:,} of {counted(found.files, 'file')} read, {found.seconds:.1f} s"
 
 
-def _verdict(verdict: Verdict) -> str:
-    said = "Pass" if verdict.passed else "Fail"
-    reasons = "".join(f"<li>{escape(one)}</li>" for one in verdict.reasons)
-    notes = "".join(f'<li class="soft">{escape(one)}</li>' for one in verdict.notes)
-    why = "" if verdict.reasons else "<p>Every difference was expected or is explained.</p>" if verdict.notes else ""
-    why = why if verdict.reasons or verdict.notes else "<p>No difference.</p>"
-    return f'<div class="verdict {verdict.word}"><strong>{said}</strong>{why}<ul>{reasons}{notes}</ul></div>'
+def _rows(found: Comparison) -> _Table:
+    return _Table("Rows", ("", found.left, found.right), [("rows", found.rows_left, found.rows_right)])
 
 
-def _counts(found: Comparison) -> str:
+def _counts(found: Comparison) -> _Table:
     labels = sorted(found.explained)
     rows = [
         (
@@ -87,73 +70,27 @@ def _counts(found: Comparison) -> str:
         for kind, count in found.counts.items()
     ]
     what = "keys" if found.key else "rows"
-    return _table("Differences", (what, "found", "expected", *labels, "unexplained"), rows)
+    return _Table("Differences", (what, "found", "expected", *labels, "unexplained"), rows)
 
 
-def _columns(found: Comparison) -> str:
+def _columns(found: Comparison) -> _Table:
     rows = [
         (one.name, one.changed, one.unexplained, "" if one.largest is None else f"{one.largest:.6g}")
         for one in found.columns
         if one.changed
     ]
-    return _table("Columns that differ", ("column", "keys", "unexplained", "largest difference"), rows)
+    return _Table("Columns that differ", ("column", "keys", "unexplained", "largest difference"), rows)
 
 
-def _schema(found: Comparison) -> str:
+def _schema(found: Comparison) -> _Table:
     rows = [(one.column, one.left or "", one.right or "", "yes" if one.expected else "no") for one in found.schema]
-    return _table("Schema", ("column", found.left, found.right, "expected"), rows)
+    return _Table("Schema", ("column", found.left, found.right, "expected"), rows)
 
 
-def _table(title: str, names: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    if not rows:
-        return ""
-    numbers = [all(isinstance(row[at], int) for row in rows) for at in range(len(names))]
-    kind = ['class="number"' if one else "" for one in numbers]
-    head = "".join(f"<th {kind[at]}>{escape(name)}</th>" for at, name in enumerate(names))
-    lines = "".join(
-        "<tr>" + "".join(f"<td {kind[at]}>{_cell(value)}</td>" for at, value in enumerate(row)) + "</tr>"
-        for row in rows
-    )
-    table = f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table></div>'
-    return f"<h2>{escape(title)}</h2>{table}"
-
-
-def _cell(value: object) -> str:
-    return f"{value:,}" if isinstance(value, int) else escape(str(value))
-
-
-def _examples(found: Comparison, kind: Kind) -> str:
-    chosen = [one for one in found.examples if one.kind == kind]
-    if not chosen:
-        return ""
-    total = found.counts[kind].found
-    shown = f"{len(chosen)} of {total:,}" if total > len(chosen) else f"{total:,}"
-    title = f"<h2>{escape(name_of(found, kind).capitalize())} <span class=because>({shown})</span></h2>"
-    return title + "".join(_pair(found, one) for one in chosen)
-
-
-def _pair(found: Comparison, one: Example) -> str:
-    names = list((one.left or one.right or {}).keys())
-    first = sorted(names, key=lambda name: name not in one.changed)
-    because = f' <span class="because">{escape(one.because)}</span>' if one.because else ""
-    key = ", ".join(f"{name} = {value}" for name, value in one.key.items())
-    head = f"<tr><th>column</th><th>{escape(found.left)}</th><th>{escape(found.right)}</th></tr>"
-    lines = "".join(_line(name, one) for name in first if name not in one.key)
-    caption = f"<caption>{escape(key)}{because}</caption>"
-    return f'<table class="pair">{caption}<thead>{head}</thead><tbody>{lines}</tbody></table>'
-
-
-def _line(name: str, one: Example) -> str:
-    differs = ' class="differs"' if name in one.changed or one.left is None or one.right is None else ""
-    cells = f'<td class="value old">{_value(one.left, name)}</td><td class="value new">{_value(one.right, name)}</td>'
-    return f"<tr{differs}><td>{escape(name)}</td>{cells}</tr>"
-
-
-def _value(row: Shown | None, name: str) -> str:
-    if row is None:
-        return '<span class="null">no row</span>'
-    value = row[name]
-    return '<span class="null">null</span>' if value is None else escape(value)
+def _columns_of(one: Example) -> list[str]:
+    """Those that differ first, without the key, which is the caption."""
+    names = [name for name in (one.left or one.right or {}) if name not in one.key]
+    return sorted(names, key=lambda name: name not in one.changed)
 
 
 def name_of(found: Comparison, kind: Kind) -> str:

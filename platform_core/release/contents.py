@@ -11,7 +11,7 @@ PACKAGES = ("platform_core", "ingest", "streaming_jobs", "analytics", "quality",
 LOOSE = ("requirements.lock", "pyproject.toml")
 LOCK = "requirements.lock"
 JARS_LOCK = "infra/locks/jars.lock.json"
-_SUFFIXES = {".py", ".toml", ".lock", ".json"}
+_SUFFIXES = {".py", ".toml", ".lock", ".json", ".j2"}
 
 
 def code_files(root: Path) -> dict[str, Path]:
