@@ -122,7 +122,7 @@ def _met_of_newest(store: ControlStore, left: ReleaseId, right: ReleaseId) -> tu
     for new in history(store, right, _NEWEST):
         if new.table_version is not None:
             for old in there:
-                if same_place(old.position.offsets, new.position.offsets):
+                if same_place(old.position.places, new.position.places):
                     return old, new
     return None
 

@@ -34,7 +34,7 @@ from platform_core.control import aliases, leases, positions, releases
 from platform_core.control import cutover_rows as rows
 from platform_core.control.leases import Lease, LeaseRow, driver_lease
 from platform_core.control.moving import READY, Cutover, FlipFacts, Kind, Move, Phase, hindrance
-from platform_core.control.position import Position, same_place
+from platform_core.control.position import Position, same_place, told
 from platform_core.control.store import ControlStore, Cursor
 from platform_core.errors import PositionError, UsageError
 from platform_core.names import ReleaseId
@@ -127,10 +127,10 @@ def tell_aligned(store: ControlStore, lease: Lease, cutover: int, position: Posi
         move = _mine(found, lease, "new")
         if not found.may_abort:
             return found
-        if move.held is None or not same_place(move.held.offsets, position.offsets):
-            where = "nothing is held yet" if move.held is None else f"{move.old} is held at {move.held.offsets}"
+        if move.held is None or not same_place(move.held.places, position.places):
+            where = "nothing is held yet" if move.held is None else f"{move.old} is held at {told(move.held.places)}"
             raise PositionError(
-                f"Cutover {cutover}: {move.new} tells of offsets {position.offsets}; {where}.",
+                f"Cutover {cutover}: {move.new} tells of {told(position.places)}; {where}.",
                 remedy="Step to the offsets that are held now, then tell again.",
             )
         return rows.put_aligned(cursor, found, move, position, version, lease.epoch)

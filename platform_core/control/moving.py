@@ -37,7 +37,7 @@ class Move:
         """Whether both stand at O."""
         if self.held is None or self.aligned is None:
             return False
-        return same_place(self.held.offsets, self.aligned.offsets)
+        return same_place(self.held.places, self.aligned.places)
 
 
 @dataclass(frozen=True)

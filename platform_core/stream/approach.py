@@ -38,7 +38,7 @@ class Approach:
 
     def _reached(self, move: Move) -> bool:
         now, there = self._at(move.new), self._there[move.old]
-        return reaches(now.offsets, there.offsets) and now.watermark_ms >= there.watermark_ms
+        return reaches(now.places, there.places) and now.watermark_ms >= there.watermark_ms
 
     def _at(self, release: ReleaseId) -> Position:
         stands = positions.latest(self._store, release)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from platform_core.control.position import Place, Places
 from platform_core.release.compare.columns import SchemaDifference
 
 Kind = Literal["only left", "only right", "changed"]
@@ -53,7 +54,7 @@ class Comparison:
     right: str
     left_version: int
     right_version: int
-    offsets: Mapping[str, Mapping[int, int]] = field(default_factory=dict[str, dict[int, int]])
+    offsets: Places = field(default_factory=dict[str, Place])  # where both were
     key: tuple[str, ...]  # empty: rows are appended, and compared as a multiset
     expect: Mapping[str, str] = field(default_factory=dict[str, str])
     rows_left: int

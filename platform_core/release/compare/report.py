@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from html import escape
 
+from platform_core.control.position import told
 from platform_core.release.compare.comparison import KINDS, Comparison, Example, Kind, Shown
 from platform_core.release.compare.verdict import Verdict, counted
 
@@ -56,9 +57,8 @@ def page(found: Comparison, verdict: Verdict, at: datetime) -> str:
 
 
 def _where(found: Comparison) -> str:
-    offsets = [f"{t}[{p}]@{o}" for t, parts in sorted(found.offsets.items()) for p, o in sorted(parts.items())]
     versions = f"Delta versions {found.left_version} and {found.right_version}"
-    return f"{versions}, both at {', '.join(offsets)}" if offsets else versions
+    return f"{versions}, both at {told(found.offsets)}" if found.offsets else versions
 
 
 def _work(found: Comparison) -> str:
