@@ -52,9 +52,7 @@ def test_a_planned_batch_is_not_planned_anew(checkpoint: Checkpoint) -> None:
 
 
 def test_a_step_backwards_is_refused(checkpoint: Checkpoint) -> None:
-    with pytest.raises(
-        PositionError, match=r"is at events\[0\]@10, .*, the step would end at events\[0\]@9"
-    ):
+    with pytest.raises(PositionError, match=r"is at events\[0\]@10, .*, the step would end at events\[0\]@9"):
         Steps(checkpoint).plan({"events": {0: 9, 1: 4}}, 0)
 
 
