@@ -223,12 +223,14 @@ def _outcome(found: Cutover, old: ReleaseId, new: ReleaseId) -> str:
 
 
 def _plain(found: Cutover) -> dict[str, Any]:
+    from platform_core.control.position import as_text
+
     moves = [
         {
             "table": move.table,
             "old": str(move.old),
             "new": str(move.new),
-            "offsets": None if move.held is None else move.held.offsets,
+            "offsets": None if move.held is None else as_text(move.held.places),
         }
         for move in found.moves
     ]

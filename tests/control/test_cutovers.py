@@ -10,6 +10,7 @@ import pytest
 
 from platform_core.control import aliases, audit, cutovers, releases
 from platform_core.control.cutovers import Cutover
+from platform_core.control.position import TableVersion
 from platform_core.control.store import ControlStore
 from platform_core.errors import PositionError, UsageError
 from platform_core.names import ReleaseId
@@ -243,6 +244,24 @@ def test_a_version_that_reads_another_topic_aligns_on_those_that_both_read(store
     found = one.old.hold(ask(one))
     more = replace(one.new.at, offsets={"t": {0: 10, 1: 0}, "added": {0: 99}})
     assert cutovers.tell_aligned(store, one.new.lease, found.id, more, 7).phase == "aligned"
+
+
+def test_a_release_is_aligned_at_the_version_of_a_table_and_not_before(store: ControlStore, one: Pair) -> None:
+    """And the alias says which version that was."""
+    trades = [{"trades": TableVersion("trades@v1", version)} for version in (4, 5)]
+    found = cutovers.tell_held(store, one.old.lease, ask(one).id, replace(one.old.at, tables=trades[1]))
+    one.new.commit(10)
+    with pytest.raises(PositionError, match=r"trades at trades@v1 version 4; .* trades at trades@v1 version 5"):
+        cutovers.tell_aligned(store, one.new.lease, found.id, replace(one.new.at, tables=trades[0]), 7)
+    stands = replace(one.new.at, tables=trades[1])
+    assert cutovers.tell_aligned(store, one.new.lease, found.id, stands, 7).phase == "aligned"
+    move = cutovers.get(store, found.id).moves[0]
+    assert move.held is not None
+    assert (move.held.tables, move.aligned) == (trades[1], stands)
+    flip(store, found)
+    alias = aliases.live(store, one.table)
+    assert alias is not None
+    assert alias.position == stands
 
 
 def test_many_flips_and_aborts_at_once_agree(store: ControlStore, one: Pair, other: Pair) -> None:
