@@ -15,7 +15,7 @@ import pytest
 from platform_core.errors import SettingsError
 from platform_core.release.contents import copy
 from platform_core.settings import NOT_IN_PROFILES, ROOT, Kafka, Section, Settings, load
-from platform_core.stream.source import connection
+from platform_core.stream.inputs.kafka_source import connection
 
 LOCAL = ROOT / "infra" / "profiles" / "local.toml"
 
@@ -65,6 +65,43 @@ def test_they_reach_its_children_too(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, text)
     again = load(environment=load().child_environment())
     assert again.model_copy(update={"profile": sent.profile}) == sent
+
+
+_PLATFORM = """
+import subprocess, sys
+from pathlib import Path
+from platform_core.release.archive import environment_for
+from platform_core.settings import ROOT, load
+environment = environment_for(load(), ROOT, Path(sys.executable))  # as the supervisor gives it to a driver
+subprocess.run([sys.executable, "-P", "-c", sys.argv[1]], env=environment, cwd="/", check=True)
+"""
+_DRIVER = "from platform_core.settings import load; print(load().alerts.model_dump_json())"
+
+
+def test_a_section_that_is_added_to_the_model_is_found_in_a_driver(tmp_path: Path) -> None:
+    """By nothing but its class and its field."""
+    copy(ROOT, tree := tmp_path / "tree")
+    model = tree / "platform_core" / "settings.py"
+    section = (
+        "class Alerts(Section):\n    to: str = 'nobody'\n    after: float = 1.0\n    routes: dict[str, str] = {}\n\n\n"
+    )
+    text = model.read_text().replace(
+        "class Settings(Section):\n", f"{section}class Settings(Section):\n    alerts: Alerts = Alerts()\n"
+    )
+    model.write_text(text)
+    profile = tmp_path / "own.toml"
+    profile.write_text('[alerts]\nto = "ann"\n[alerts.routes]\nstocks = "bob"\n')
+    given = {"WEIR_PROFILE": str(profile), "WEIR_HOME": str(tmp_path), "WEIR_ALERTS__AFTER": "2.5"}
+    environment = {**given, "PYTHONPATH": str(tree), "PATH": "/usr/bin:/bin"}
+    for more, routes in ({}, {"stocks": "bob"}), ({"WEIR_ALERTS__ROUTES": '{"clicks": "cyd"}'}, {"clicks": "cyd"}):
+        ran = subprocess.run(
+            [sys.executable, "-B", "-P", "-c", _PLATFORM, _DRIVER],
+            env={**environment, **more},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert json.loads(ran.stdout) == {"to": "ann", "after": 2.5, "routes": routes}
 
 
 def test_maps_that_the_profile_has_stay_in_its_file(tmp_path: Path) -> None:
@@ -145,6 +182,16 @@ def test_no_profile_of_the_repository_has_a_prefix_that_spark_would_see_twice() 
     assert [line for line in options if line.startswith('"kafka.')] == []
     assert '"security.protocol" = "SASL_SSL"' in options
     assert Kafka(spark={"security.protocol": "SASL_SSL"}).spark
+
+
+def test_the_shared_profile_as_it_is_filled_in_gives_sparks_source_each_option_once(tmp_path: Path) -> None:
+    lines = (LOCAL.parent / "shared.toml").read_text().splitlines()
+    begin = lines.index(next(line for line in lines if line.startswith("# [kafka.spark]")))
+    filled = [line.removeprefix("# ") if begin <= place <= begin + 1 else line for place, line in enumerate(lines)]
+    (tmp_path / "own.toml").write_text("\n".join(filled))
+    options = connection(load(str(tmp_path / "own.toml"), {"WEIR_HOME": str(tmp_path)}))
+    assert options["kafka.security.protocol"] == "SASL_SSL"
+    assert [name for name in options if not name.startswith("kafka.") or name.startswith("kafka.kafka.")] == []
 
 
 def local_profile() -> str:

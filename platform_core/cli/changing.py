@@ -223,12 +223,14 @@ def _outcome(found: Cutover, old: ReleaseId, new: ReleaseId) -> str:
 
 
 def _plain(found: Cutover) -> dict[str, Any]:
+    from platform_core.control.position import as_text
+
     moves = [
         {
             "table": move.table,
             "old": str(move.old),
             "new": str(move.new),
-            "offsets": None if move.paused_at is None else move.paused_at.offsets,
+            "offsets": None if move.paused_at is None else as_text(move.paused_at.places),
         }
         for move in found.moves
     ]

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from platform_core.compare.columns import SchemaDifference
+from platform_core.control.position import Place, Places
 
 Kind = Literal["only left", "only right", "changed"]
 KINDS: tuple[Kind, ...] = ("only left", "only right", "changed")
@@ -53,7 +54,7 @@ class Comparison:
     right: str
     left_version: int
     right_version: int
-    offsets: Mapping[str, Mapping[int, int]] = field(default_factory=dict[str, dict[int, int]])
+    offsets: Places = field(default_factory=dict[str, Place])  # where both were
     key: tuple[str, ...]  # empty: rows are appended, and compared as a multiset
     expect: Mapping[str, str] = field(default_factory=dict[str, str])
     rows_left: int

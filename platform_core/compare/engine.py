@@ -59,7 +59,7 @@ def compare(
     with _connected(folder, memory) as duck:
         run = _Run(duck, question, left, right, folder)
         found = run.result(explain)
-    offsets = right.position.offsets if right.position else {}
+    offsets = right.position.places if right.position else {}
     return replace(found, expect=expect, offsets=offsets, seconds=round(time.monotonic() - began, 3))
 
 

@@ -22,6 +22,7 @@ from pyarrow import parquet
 
 from platform_core.compare.late import Taken
 from platform_core.control.position import Offsets, Position, as_text, records_between
+from platform_core.declare import described
 from platform_core.declare.durations import duration
 from platform_core.telemetry import event
 
@@ -43,9 +44,8 @@ class Declared:
 
     @classmethod
     def of(cls, declared: Mapping[str, Any]) -> Declared:
-        inputs = declared.get("inputs", {}).values()
-        streams = [part for part in inputs if part["is"] == "Stream" and part["lateness"]]
-        waits = [_milliseconds(part["wait"]) for part in inputs if part["is"] == "Lookup"]
+        streams = [part for part in described.transformed(declared).values() if part["lateness"]]
+        waits = [_milliseconds(part["wait"]) for part in described.lookups(declared).values()]
         keyed = bool(declared.get("output", {}).get("key"))
         emits = declared.get("emits")
         return cls(

@@ -137,7 +137,7 @@ def main(request: str) -> None:
     from platform_core.control.store import ControlStore
     from platform_core.declare.discover import load_job
     from platform_core.settings import load
-    from platform_core.stream.history import History
+    from platform_core.stream.inputs.history import History
     from platform_core.stream.session import session
 
     asked = json.loads(Path(request).read_text())

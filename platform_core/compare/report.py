@@ -14,6 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from platform_core.compare.comparison import KINDS, Comparison, Example, Kind
 from platform_core.compare.verdict import Verdict, counted
+from platform_core.control.position import told
 
 
 @dataclass(frozen=True)
@@ -44,9 +45,8 @@ def page(found: Comparison, verdict: Verdict, at: datetime) -> str:
 
 
 def _where(found: Comparison) -> str:
-    offsets = [f"{t}[{p}]@{o}" for t, parts in sorted(found.offsets.items()) for p, o in sorted(parts.items())]
     versions = f"Delta versions {found.left_version} and {found.right_version}"
-    return f"{versions}, both at {', '.join(offsets)}" if offsets else versions
+    return f"{versions}, both at {told(found.offsets)}" if found.offsets else versions
 
 
 def _work(found: Comparison) -> str:

@@ -15,6 +15,7 @@ from platform_core.control.facts import BatchFacts
 from platform_core.control.position import Offsets, as_numbers, records_between
 from platform_core.control.starts import Start
 from platform_core.control.store import ControlStore
+from platform_core.declare import described
 from platform_core.names import ReleaseId
 
 Kind = Literal["replay", "follow", "landing", "catch_up"]
@@ -127,11 +128,11 @@ class _Seen:
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> _Seen:
-        start, inputs = row["replay_from"], row["inputs"] or {}
+        start = row["replay_from"]
         return cls(
             ReleaseId(row["job"], row["number"]),
             row["state"],
-            lands=any(part["is"] == "Raw" for part in inputs.values()),
+            lands=bool(described.landed({"inputs": row["inputs"]})),
             begins=Start.of(start).offsets if start else {},
             at=as_numbers(row["offsets"] or {}),
             silent=row["silent"] or 0.0,

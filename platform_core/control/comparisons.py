@@ -100,12 +100,13 @@ def of_job(store: ControlStore, job: str, limit: int = 100) -> list[Compared]:
 
 
 def met(store: ControlStore, left: ReleaseId, right: ReleaseId) -> tuple[Committed, Committed] | None:
-    """The newest commits of the two at which they stood at the same offsets."""
+    """The newest commits of the two at which they stood at the same offsets and versions of tables."""
     with store.transaction() as cursor:
         cursor.execute(
             "select l.batch as left_batch, r.batch as right_batch from weir.positions l join "
             "(select * from weir.positions where job = %s and number = %s and table_version is not null "
             "order by batch desc limit %s) r on l.position -> 'offsets' = r.position -> 'offsets' "
+            "and l.position -> 'tables' is not distinct from r.position -> 'tables' "
             "where l.job = %s and l.number = %s and l.table_version is not null "
             "order by r.batch desc, l.batch desc limit 1",
             (right.job, right.number, _LOOK_BACK, left.job, left.number),
@@ -122,7 +123,7 @@ def _met_of_newest(store: ControlStore, left: ReleaseId, right: ReleaseId) -> tu
     for new in history(store, right, _NEWEST):
         if new.table_version is not None:
             for old in there:
-                if same_place(old.position.offsets, new.position.offsets):
+                if same_place(old.position.places, new.position.places):
                     return old, new
     return None
 

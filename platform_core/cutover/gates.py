@@ -111,7 +111,7 @@ def facts_of(store: ControlStore, move: Move) -> Facts:
 
 def _met(stands: Position, history: Sequence[Committed]) -> Committed | None:
     """The live release's newest commit at the very offsets of the candidate."""
-    return next((one for one in history if same_place(one.position.offsets, stands.offsets)), None)
+    return next((one for one in history if same_place(one.position.places, stands.places)), None)
 
 
 def _runs(store: ControlStore, release: ReleaseId) -> bool:

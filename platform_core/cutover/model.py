@@ -37,7 +37,7 @@ class Move:
         """Whether both are at O."""
         if self.paused_at is None or self.aligned is None:
             return False
-        return same_place(self.paused_at.offsets, self.aligned.offsets)
+        return same_place(self.paused_at.places, self.aligned.places)
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ class Pause:
 
     def _reached(self, move: Move) -> bool:
         now, goal = self._at(move.new), self._goals[move.old]
-        return reaches(now.offsets, goal.offsets) and now.watermark_ms >= goal.watermark_ms
+        return reaches(now.places, goal.places) and now.watermark_ms >= goal.watermark_ms
 
     def _at(self, release: ReleaseId) -> Position:
         found = positions.latest(self._store, release)

@@ -25,7 +25,7 @@ import psycopg
 
 from platform_core.control import aliases, leases, positions, releases
 from platform_core.control.leases import Lease, LeaseRow, driver_lease
-from platform_core.control.position import Position, same_place
+from platform_core.control.position import Position, same_place, told
 from platform_core.control.store import ControlStore, Cursor
 from platform_core.cutover import store as rows
 from platform_core.cutover.model import READY, Cutover, FlipFacts, Kind, Move, hindrance
@@ -124,10 +124,10 @@ def tell_aligned(store: ControlStore, lease: Lease, cutover: int, position: Posi
         if not found.may_abort:
             return found
         at = move.paused_at
-        if at is None or not same_place(at.offsets, position.offsets):
-            where = f"{move.old} has not paused yet" if at is None else f"{move.old} is paused at {at.offsets}"
+        if at is None or not same_place(at.places, position.places):
+            where = f"{move.old} has not paused yet" if at is None else f"{move.old} is paused at {told(at.places)}"
             raise PositionError(
-                f"Cutover {cutover}: {move.new} tells of offsets {position.offsets}; {where}.",
+                f"Cutover {cutover}: {move.new} tells of {told(position.places)}; {where}.",
                 remedy="Step to where it is paused now, then tell again.",
             )
         return rows.put_aligned(cursor, found, move, position, version, lease.epoch)

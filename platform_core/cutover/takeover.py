@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable
 
 from platform_core.control import positions
-from platform_core.control.position import Offsets, same_place
+from platform_core.control.position import Places, same_place
 from platform_core.control.store import ControlStore
 from platform_core.cutover import protocol
 from platform_core.cutover.handover import Change, Version, lacking
@@ -123,11 +123,11 @@ class Takeover:
             return None
         history = positions.history(self._store, move.old, _LOOK_BACK)
         goal = leg(self._steps.at(), [one for one in history if one.position.batch <= at.batch])
-        return goal if goal is not None and same_place(goal.offsets, at.offsets) else None
+        return goal if goal is not None and same_place(goal.places, at.places) else None
 
-    def _steps_to(self, goal: Leg) -> list[tuple[Offsets, int]]:
-        target = {**self._catching_up.unknown_to(goal.offsets), **goal.offsets}
-        steps: list[tuple[Offsets, int]] = [(target, goal.first_watermark_ms)] if self._steps.at() != target else []
+    def _steps_to(self, goal: Leg) -> list[tuple[Places, int]]:
+        target = {**self._workshop.inputs.ends_but(goal.places), **goal.places}
+        steps: list[tuple[Places, int]] = [(target, goal.first_watermark_ms)] if self._steps.at() != target else []
         reached = max([self._steps.watermark_ms(), *(watermark for _, watermark in steps)])
         if self._workshop.emits_by_time and goal.watermark_ms > reached:
             steps.append((target, goal.watermark_ms))

@@ -2,7 +2,8 @@
 
 from platform_core.declare.batches import DailyTable
 from platform_core.declare.checks import Expect, Suite
-from platform_core.declare.jobs import Json, Lookup, Publish, Raw, RowRule, Stream, StreamingJob, Text
+from platform_core.declare.inputs import Lookup, Raw, RowRule, Stream
+from platform_core.declare.jobs import Json, Publish, StreamingJob, Text
 from platform_core.declare.landings import as_landed, raw_table
 from platform_core.declare.tables import Buckets, Days, Hours, Table
 from platform_core.declare.topics import Format, Topic

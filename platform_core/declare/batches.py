@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from platform_core.declare.durations import duration
-from platform_core.declare.jobs import Stream
+from platform_core.declare.inputs import Stream
 from platform_core.declare.tables import Table
 from platform_core.declare.wanted import is_a, is_callable
 from platform_core.errors import DeclarationError

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from platform_core.declare.durations import duration
 from platform_core.declare.expected import check_expected
+from platform_core.declare.inputs import Input, Lookup, OfTopic, Stream
 from platform_core.declare.tables import Table
-from platform_core.declare.topics import Format, Topic, is_topic
+from platform_core.declare.topics import Topic, is_topic
 from platform_core.declare.wanted import are, is_a, is_callable, is_one_of
 from platform_core.errors import DeclarationError
 
@@ -22,113 +22,6 @@ if TYPE_CHECKING:
 
 Transform = Callable[..., "DataFrame"]
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
-
-
-@dataclass(frozen=True)
-class RowRule:
-    """A condition that each record of an input keeps; one for which it is false or null goes to the job's rejects."""
-
-    name: str
-    holds: str  # SQL over the input's columns
-
-
-@dataclass(frozen=True)
-class Stream:
-    """An input whose every record is an event.
-
-    Where event time is a field, a record is late when its timestamp is more than `lateness` after its event time:
-    decided record by record, the same in every replay. Where the record's timestamp is the event time, the
-    watermark decides: a record behind it no longer reaches windows that have closed. Without a lateness there is no
-    clock, and nothing is late.
-    """
-
-    topic: Topic
-    lateness: str | None = None
-    future: str = "1 day"  # an event time further ahead than this is refused; it would close every window
-    rules: tuple[RowRule, ...] = ()
-
-    def __post_init__(self) -> None:
-        is_topic(self.topic, f"{type(self).__name__}({self.topic!r})")
-        here = f"Stream({self.topic.name!r})"
-        are(self.rules, RowRule, f"{here}.rules", "rules=(RowRule('positive', 'price > 0'),)")
-        if self.lateness is not None:
-            duration(self.lateness, f"{here}.lateness")
-        duration(self.future, f"{here}.future")
-
-    @property
-    def late_after(self) -> timedelta | None:
-        return None if self.lateness is None else duration(self.lateness, "lateness")
-
-    @property
-    def watermarked(self) -> bool:
-        """Whether the watermark, and not the record itself, says what is late."""
-        return self.lateness is not None and self.topic.event_time is None
-
-    @property
-    def far_future(self) -> timedelta:
-        return duration(self.future, "future")
-
-
-@dataclass(frozen=True)
-class Raw(Stream):
-    """An input whose every record is taken as it is: bytes and coordinates. None is parsed, refused or late.
-
-    The transform gets `key` and `value` as bytes, whatever the topic says of them, and `record`.
-    """
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.lateness is not None or self.rules:
-            raise DeclarationError(
-                f"Raw({self.topic.name!r}): lateness and rules need what is in a record.", remedy="Leave them out."
-            )
-        whole = {"format": Format.BYTES, "value": "value BINARY", "event_time": None, "tombstones": False}
-        object.__setattr__(
-            self, "topic", replace(self.topic, **whole, personal=("value",) if self.topic.personal else ())
-        )
-
-
-@dataclass(frozen=True)
-class Lookup:
-    """A keyed topic read as a table, joined to each output row as of the row's own time.
-
-    The newest record of the key not later than `at` is taken, whatever has come since; where there is none, or a
-    tombstone, `otherwise` stands in its place. An event waits at most `wait` of event time for a record on its way.
-    """
-
-    topic: Topic
-    on: str  # the transform's column that holds the topic's key
-    at: str  # the transform's TIMESTAMP column that says as of when
-    takes: tuple[str, ...]
-    otherwise: Mapping[str, Any] = field(default_factory=dict)
-    wait: str = "0 seconds"
-    future: str = "1 day"  # a record dated further ahead than this is refused; it would end every waiting
-
-    def __post_init__(self) -> None:
-        is_topic(self.topic, f"Lookup({self.topic!r})")
-        here = f"Lookup({self.topic.name!r})"
-        are(self.takes, str, f"{here}.takes", "takes=('name',)")
-        duration(self.wait, f"{here}.wait")
-        duration(self.future, f"{here}.future")
-        if self.topic.key is None:
-            raise DeclarationError(f"{here}.topic: it has no key.", remedy="Declare the topic's `key`.")
-        unknown = sorted(set(self.takes) - {column.name for column in self.topic.columns})
-        if unknown:
-            raise DeclarationError(
-                f"{here}.takes: {unknown[0]!r} is not a column of the topic.", remedy="Take columns of its value."
-            )
-        object.__setattr__(self, "otherwise", MappingProxyType(dict(self.otherwise)))
-
-    @property
-    def waits(self) -> timedelta:
-        return duration(self.wait, "wait")
-
-    @property
-    def far_future(self) -> timedelta:
-        return duration(self.future, "future")
-
-
-Input = Stream | Lookup
 
 
 @dataclass(frozen=True)
@@ -195,15 +88,17 @@ class StreamingJob:
         if not _NAME.fullmatch(self.name):
             raise DeclarationError(f"{here}.name: not a job's name.", remedy="Use lower case letters, digits and '_'.")
         self._check_kinds(here)
-        if not self.streams:
-            raise DeclarationError(f"{here}.inputs: no Stream among them.", remedy="Give it at least one Stream.")
+        if not self.transformed:
+            raise DeclarationError(
+                f"{here}.inputs: the transform takes none of them.", remedy="Give it at least one Stream."
+            )
         duration(self.updates_every, f"{here}.updates_every")
         if not 0 < self.reject_limit <= 1:
             raise DeclarationError(
                 f"{here}.reject_limit: {self.reject_limit}.", remedy="Give a share between 0 and 1, as in 0.5."
             )
-        _check_parameters(here, self.transform, set(self.streams))
-        if self.state == "memory" and any(part.late_after is None for part in self.streams.values()):
+        _check_parameters(here, self.transform, set(self.transformed))
+        if self.state == "memory" and any(part.late_after is None for part in self.transformed.values()):
             raise DeclarationError(
                 f"{here}.state: an input without lateness is kept for ever, and memory is not.",
                 remedy="Give every Stream a lateness, or keep the state on disk.",
@@ -220,13 +115,19 @@ class StreamingJob:
             self.inputs, Mapping, f"{here}.inputs", "Write {'trades': Stream(STOCKS)}: names as the transform has them."
         )
         for name, part in self.inputs.items():
-            is_a(part, (Stream, Lookup), f"{here}.inputs[{name!r}]", "Write Stream(...) or Lookup(...) of a topic.")
+            is_a(part, Input, f"{here}.inputs[{name!r}]", "Write Stream(...) or Lookup(...) of a topic.")
+        _check_apart(here, self.inputs.values())
         is_a(self.output, Table, f"{here}.output", "Write Table(name=..., schema=...).")
         is_a(self.publish, (Publish, type(None)), f"{here}.publish", "Write Publish(TOPIC, key=Text('ticker')).")
         is_callable(self.transform, f"{here}.transform")
         is_a(self.reject_limit, (float, int), f"{here}.reject_limit", "Give a share between 0 and 1, as in 0.5.")
         is_one_of(self.emits, ("updates", "final", None), f"{here}.emits")
         is_one_of(self.state, ("disk", "memory"), f"{here}.state")
+
+    @property
+    def transformed(self) -> dict[str, Input]:
+        """Those that the transform takes, by its parameters."""
+        return {name: part for name, part in self.inputs.items() if part.transformed}
 
     @property
     def streams(self) -> dict[str, Stream]:
@@ -237,9 +138,18 @@ class StreamingJob:
         return {name: part for name, part in self.inputs.items() if isinstance(part, Lookup)}
 
     @property
+    def of_topics(self) -> dict[str, OfTopic]:
+        return {name: part for name, part in self.inputs.items() if isinstance(part, OfTopic)}
+
+    @property
+    def lands(self) -> bool:
+        """Whether it keeps a topic's records as they are."""
+        return any(part.verbatim for part in self.streams.values())
+
+    @property
     def topics(self) -> tuple[Topic, ...]:
         """The input topics, each once."""
-        return tuple({part.topic.name: part.topic for part in self.inputs.values()}.values())
+        return tuple({part.topic.name: part.topic for part in self.of_topics.values()}.values())
 
     @property
     def output_mode(self) -> Literal["update", "append"]:
@@ -255,6 +165,16 @@ def _check_parameters(here: str, transform: Transform, streams: set[str]) -> Non
         raise DeclarationError(
             f"{here}.transform: it takes {sorted(wants)}, the Stream inputs are {sorted(streams)}.",
             remedy="Name its parameters after the inputs.",
+        )
+
+
+def _check_apart(here: str, inputs: Collection[Input]) -> None:
+    """A position names the places of topics and tables alike."""
+    topics = {part.reads for part in inputs if isinstance(part, OfTopic)}
+    both = sorted(topics & {part.reads for part in inputs if not isinstance(part, OfTopic)})
+    if both:
+        raise DeclarationError(
+            f"{here}.inputs: {both[0]!r} is a topic and a table.", remedy="Read one of them; or rename the table."
         )
 
 

@@ -13,6 +13,7 @@ import dagster as dg
 from platform_core.control import catch_up, checks, comparisons, positions, releases
 from platform_core.control.checks import Said
 from platform_core.control.comparisons import Compared
+from platform_core.control.position import as_text
 from platform_core.control.releases import CANDIDATE, Release
 from platform_core.declare import Suite
 from platform_core.errors import WeirError
@@ -137,7 +138,7 @@ def _evaluation(kept: Compared) -> dg.AssetCheckEvaluation:
             "unexplained": int(figures["unexplained"]),
             **{f"explained: {why}": int(count) for why, count in figures["explained"].items()},
             "versions": f"{kept.left_version} and {kept.right_version}",
-            "position": dg.MetadataValue.json({topic: dict(parts) for topic, parts in kept.position.offsets.items()}),
+            "position": dg.MetadataValue.json(as_text(kept.position.places)),
             "seconds": round(kept.seconds, 2),
             "side by side": dg.MetadataValue.md(f"`weir compare {job} --html FILE`"),
         },

@@ -12,6 +12,7 @@ from platform_core.control.position import records_between
 from platform_core.control.releases import Release
 from platform_core.control.starts import Start
 from platform_core.control.store import ControlStore
+from platform_core.declare import described
 from platform_core.errors import UsageError
 from platform_core.names import ReleaseId
 from platform_core.release import topics
@@ -22,7 +23,7 @@ from platform_core.release.plan.changes import Change, Kind, kind_of
 from platform_core.release.plan.estimate import time_of
 from platform_core.release.plan.plan import changes_of, live_of, made_again
 from platform_core.release.plan.tree import Tree, tree_of
-from platform_core.release.starting import EARLIEST, EVENTS, start_of, topics_of
+from platform_core.release.starting import EARLIEST, start_of
 from platform_core.settings import Settings
 
 
@@ -58,7 +59,8 @@ def _refuse_lost_race(
 ) -> None:
     """It reads a record of the end last, and the broker keeps that one for as long as any."""
     broker = Broker(settings)
-    facts, first = broker.topics(topics_of(declared, *EVENTS)), broker.starts(start.offsets)
+    events = described.topics(described.transformed(declared).values())
+    facts, first = broker.topics(events), broker.starts(start.offsets)
     needed = time_of(store, live.id, records_between(start.offsets, broker.ends(start.offsets)))
     for name, one in facts.items():
         landed = any(offset < first[name].get(partition, 0) for partition, offset in start.offsets[name].items())

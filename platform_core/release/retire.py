@@ -15,6 +15,7 @@ from platform_core.control.releases import Release
 from platform_core.control.store import ControlStore, Cursor
 from platform_core.cutover import protocol
 from platform_core.cutover.model import Cutover
+from platform_core.declare import described
 from platform_core.errors import ArchiveError, LeaseHeld, ServiceUnavailable, SetupError, UsageError
 from platform_core.names import ReleaseId
 from platform_core.release import manifest, places
@@ -196,8 +197,7 @@ def _revisions(settings: Settings, release: ReleaseId) -> list[Path]:
 
 
 def _lookups(release: Release) -> list[str]:
-    inputs = release.manifest.get("declared", {}).get("inputs", {})
-    return sorted(name for name, part in inputs.items() if part.get("is") == "Lookup")
+    return sorted(described.lookups(release.manifest.get("declared", {})))
 
 
 def _topics(release: Release) -> list[str]:

@@ -11,14 +11,14 @@ from typing import Any
 from platform_core.broker import Broker, Offsets, TopicFacts
 from platform_core.control.starts import Start
 from platform_core.control.store import ControlStore
+from platform_core.declare import described
 from platform_core.errors import UsageError
 from platform_core.release.plan.sampling import sampled
 from platform_core.release.plan.wording import duration, moment
 from platform_core.settings import Settings
-from platform_core.stream.landed import Landed, raw_tables
+from platform_core.stream.inputs.landed import Landed, raw_tables
 
 EARLIEST = "earliest"
-EVENTS, LOOKUPS = ("Stream", "Raw"), ("Lookup",)  # kinds of inputs
 _MARGIN_MS = 120_000  # a driver needs some 30 s to its first batch, more on a busy machine
 
 
@@ -74,13 +74,15 @@ def start_of(
     """
     at_ms = moment_asked(asked)
     broker = Broker(settings)
-    facts = broker.topics(topics_of(declared, *EVENTS, *LOOKUPS))
+    facts = broker.topics(described.topics(described.inputs(declared).values()))
     partitions = {name: range(one.partitions) for name, one in facts.items()}
     oldest, ends = broker.starts(partitions), broker.ends(partitions)
     samples = sampled(settings, oldest, ends)
     began: Offsets = {topic: dict(parts) for topic, parts in live.offsets.items()} if live else {}
-    events = [name for name in topics_of(declared, *EVENTS) if name in facts]
-    lookups = [name for name in topics_of(declared, *LOOKUPS) if name in facts]
+    events, lookups = (
+        [name for name in described.topics(parts.values()) if name in facts]
+        for parts in (described.transformed(declared), described.lookups(declared))
+    )
     ids = {name: one.id for name, one in facts.items()}
     tables = raw_tables(settings, store, ids, (events, lookups), oldest) if store else {}
     oldest = {**oldest, **{name: {**oldest[name], **table.begins} for name, table in tables.items()}}
@@ -114,11 +116,6 @@ def refuse(held: Sequence[Held], at_ms: int | None, asked: str, now_ms: float) -
     lost = list(_lost(held, at_ms, now_ms))
     if lost:
         raise UsageError(f"A replay from {asked} is not possible: {'; '.join(lost)}.", remedy=_remedy(held))
-
-
-def topics_of(declared: Mapping[str, Any], *kinds: str) -> list[str]:
-    parts = [part for part in declared["inputs"].values() if part["is"] in kinds]
-    return list(dict.fromkeys(str(part["topic"]["name"]) for part in parts))
 
 
 def _lost(held: Sequence[Held], at_ms: int | None, now_ms: float) -> Iterator[str]:

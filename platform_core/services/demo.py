@@ -15,7 +15,7 @@ from platform_core.control import drivers, progress, wanted
 from platform_core.control.owners import Owner
 from platform_core.control.store import ControlStore
 from platform_core.declare.discover import load_jobs, load_topics
-from platform_core.declare.jobs import Raw, StreamingJob
+from platform_core.declare.jobs import StreamingJob
 from platform_core.errors import BatchFailed, ServiceUnavailable
 from platform_core.names import ReleaseId
 from platform_core.read.tables import open_tables
@@ -75,7 +75,7 @@ def _start_jobs(settings: Settings, store: ControlStore, console: Console) -> di
     """All but landings: they serve replays that a demo's topics, which keep everything, do not need."""
     releases: dict[ReleaseId, StreamingJob] = {}
     for name, job in load_jobs(settings.root).items():
-        if any(isinstance(part, Raw) for part in job.inputs.values()):
+        if job.lands:
             continue
         release = first_release(name, settings, store, WHO)
         wanted.want(store, release.id, "run", WHO, "make demo")

@@ -64,6 +64,9 @@ def _read(at: Position) -> str:
         for partition, after in sorted(parts.items())
         if after > at.start.get(topic, {}).get(partition, 0)
     ]
+    ranges += [
+        f"{name} up to {place}" for name, place in sorted(at.tables.items()) if place != at.tables_start.get(name)
+    ]
     more = f" and of {len(ranges) - _RANGES} more partitions" if len(ranges) > _RANGES else ""
     return f"batch {at.batch} with {', '.join(ranges[:_RANGES]) or 'no records'}{more}"
 

@@ -8,7 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from platform_core.control.position import Offsets, Position, as_numbers
+from platform_core.control.position import (
+    Offsets,
+    Place,
+    Places,
+    Position,
+    as_places,
+    moved,
+    offsets_of,
+    tables_of,
+    told,
+)
 from platform_core.errors import PositionError
 
 
@@ -17,10 +27,15 @@ class Entry:
     """One file of the offset log: where the batch ends, and what was fixed before it ran."""
 
     batch: int
-    offsets: Offsets
+    places: Places
     watermark_ms: int
     planned_at_ms: int
     conf: dict[str, str]
+
+    @property
+    def offsets(self) -> Offsets:
+        """Of its topics."""
+        return offsets_of(self.places)
 
 
 class Checkpoint:
@@ -58,7 +73,7 @@ class Checkpoint:
         try:
             version, metadata, *lines = file.read_text().splitlines()
             facts: dict[str, Any] = json.loads(metadata)
-            offsets = self._offsets([json.loads(line) for line in lines if line != "-"])
+            places = self._places([json.loads(line) for line in lines if line != "-"])
             if version != "v1" or not lines:
                 raise ValueError(f"version line {version!r}, {len(lines)} sources")
         except (OSError, ValueError, KeyError) as error:
@@ -67,7 +82,7 @@ class Checkpoint:
                 remedy="It was torn by a crash of the machine, or edited. Restore it from a copy of the checkpoint; "
                 "without one, `weir release JOB --again` replays beside the table.",
             ) from error
-        return Entry(batch, offsets, facts["batchWatermarkMs"], facts["batchTimestampMs"], facts.get("conf", {}))
+        return Entry(batch, places, facts["batchWatermarkMs"], facts["batchTimestampMs"], facts.get("conf", {}))
 
     def next_watermark_ms(self) -> int:
         """The watermark that the newest finished batch left for the next."""
@@ -92,11 +107,20 @@ class Checkpoint:
     def position(self, release: str, batch: int, newest_ms: int = 0) -> Position:
         """The position that a batch ends at, as the offset log has it before the batch runs."""
         entry = self.entry(batch)
-        start = self.entry(batch - 1).offsets if batch > 0 else {}
-        return Position(release, batch, entry.offsets, start, entry.watermark_ms, newest_ms=newest_ms)
+        start = self.entry(batch - 1).places if batch > 0 else {}
+        return Position(
+            release,
+            batch,
+            entry.offsets,
+            offsets_of(start),
+            entry.watermark_ms,
+            newest_ms=newest_ms,
+            tables=tables_of(entry.places),
+            tables_start=tables_of(start),
+        )
 
-    def _offsets(self, lines: list[dict[str, Any]]) -> Offsets:
-        """What the sources' lines say, as Kafka's source writes them."""
+    def _places(self, lines: list[dict[str, Any]]) -> Places:
+        """What the sources' lines say, as the source of each kind of input writes them."""
         return _merged(lines)
 
     def late_before_ms(self, batch: int) -> int:
@@ -107,11 +131,12 @@ class Checkpoint:
         return self.entry(batch).planned_at_ms
 
 
-def _merged(lines: list[dict[str, dict[str, int]]]) -> Offsets:
-    merged: dict[str, dict[int, int]] = {}
+def _merged(lines: list[dict[str, dict[str, Any]]]) -> Places:
+    """Two sources may read the same topic, each its own partitions."""
+    merged: dict[str, Place] = {}
     for line in lines:
-        for topic, parts in as_numbers(line).items():
-            merged.setdefault(topic, {}).update(parts)
+        for name, place in as_places(line).items():
+            merged[name] = moved(merged.get(name, place), place)
     return merged
 
 
@@ -125,7 +150,7 @@ def prove(checkpoint: Checkpoint, applied: int, committed: Position | None, tabl
     if planned < 0 and applied >= 0:
         raise PositionError(
             f"{here} has no offsets, but table {table} holds batch {applied}"
-            f"{f' up to {_told(committed.offsets)}' if committed else ''}.",
+            f"{f' up to {told(committed.places)}' if committed else ''}.",
             remedy="Restore the checkpoint from a copy; without one `weir release JOB --again` replays beside the "
             "table, and `weir reset JOB --from earliest` begins anew. A fresh checkpoint would count batches from 0 "
             "and skip or double what the table has.",
@@ -147,14 +172,10 @@ def prove(checkpoint: Checkpoint, applied: int, committed: Position | None, tabl
 
 
 def _prove_offsets(checkpoint: Checkpoint, committed: Position, table: str) -> None:
-    said = checkpoint.entry(committed.batch).offsets
-    if said != committed.offsets:
+    said = checkpoint.entry(committed.batch).places
+    if said != committed.places:
         raise PositionError(
-            f"Checkpoint {checkpoint.path} ends batch {committed.batch} at {_told(said)}, "
-            f"table {table} was committed at {_told(committed.offsets)}.",
+            f"Checkpoint {checkpoint.path} ends batch {committed.batch} at {told(said)}, "
+            f"table {table} was committed at {told(committed.places)}.",
             remedy="They belong to different runs. Restore both from the same time.",
         )
-
-
-def _told(offsets: Offsets) -> str:
-    return ", ".join(f"{t}[{p}]@{o}" for t, parts in sorted(offsets.items()) for p, o in sorted(parts.items()))

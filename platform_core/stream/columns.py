@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from platform_core.declare import DailyTable, Raw, Stream, StreamingJob, Table
+from platform_core.declare import DailyTable, Stream, StreamingJob, Table
 from platform_core.declare.batches import DAY
 from platform_core.stream.author_errors import in_brief
 from platform_core.stream.intake import admitted, clocked, parsed, qualified, watermark_delay
@@ -101,7 +101,7 @@ def _streamed(seen: DataFrame, part: Stream, folder: str) -> DataFrame:
 
     rows = seen.sparkSession.readStream.schema(seen.schema).parquet(folder)
     given = [column.name for column in part.topic.columns if column.required]
-    given += [] if part.topic.key is None or isinstance(part, Raw) else ["key"]
+    given += [] if part.topic.key is None or part.verbatim else ["key"]
     for name in given:
         rows = rows.where(F.col(name).isNotNull())
     return clocked(rows, part, watermark_delay(part))

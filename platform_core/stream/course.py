@@ -12,9 +12,9 @@ from __future__ import annotations
 import logging
 import time
 
-from platform_core.broker import Broker
 from platform_core.control import gaps, positions, releases
 from platform_core.control.gaps import Gap
+from platform_core.control.position import offsets_of
 from platform_core.control.store import ControlStore
 from platform_core.cutover.takeover import Takeover
 from platform_core.errors import PositionError, UsageError
@@ -39,7 +39,6 @@ class Course:
     ) -> None:
         self._settings, self._store, self._release, self._guard = settings, store, release, guard
         self._workshop, self._steps = workshop, workshop.steps
-        self._broker = Broker(settings)
         self._catching_up = CatchingUp(settings, store, release, guard, workshop)
         self._takeover = Takeover(settings, store, release, guard, workshop, self._catching_up)
 
@@ -79,13 +78,12 @@ class Course:
         if left := self._missing():
             at = self._steps.at()
             begins = {(gap.topic, gap.partition): gap.last + 1 for gap in left}
-            target = {t: {p: begins.get((t, p), o) for p, o in parts.items()} for t, parts in at.items()}
-            self._steps.plan(target, self._workshop.checkpoint.next_watermark_ms())
+            target = {t: {p: begins.get((t, p), o) for p, o in parts.items()} for t, parts in offsets_of(at).items()}
+            self._steps.plan({**at, **target}, self._workshop.checkpoint.next_watermark_ms())
             self._workshop.finish(over_gaps=True)
 
     def _missing(self) -> list[Gap]:
-        at = self._steps.at()
-        return gaps.between(at, self._broker.starts(at))
+        return self._workshop.inputs.lost(self._steps.at())
 
     def _watched(self, query: ReleaseQuery) -> None:
         query.watch(self._leaves)
@@ -126,7 +124,7 @@ class Course:
         goal = leg(self._steps.at(), positions.history(self._store, live, _LOOK_BACK))
         if goal is None:
             return
-        if self._catching_up.far_from(goal.offsets):
+        if self._catching_up.far_from(goal.places):
             self._catching_up.walk(lambda: self._guard.role in _FOLLOWERS and self._guard.cutover is None)
         else:
             self._walk(goal)
@@ -135,7 +133,7 @@ class Course:
         """The records, then, with the watermark that the live one has there, what time alone brings."""
         if arrived(self._steps.at(), self._steps.watermark_ms(), goal):
             return
-        target = {**self._catching_up.unknown_to(goal.offsets), **goal.offsets}
+        target = {**self._workshop.inputs.ends_but(goal.places), **goal.places}
         if self._steps.at() != target:
             self._workshop.step(target, goal.first_watermark_ms)
         behind = self._workshop.clocked and goal.watermark_ms > self._steps.watermark_ms()

@@ -13,13 +13,12 @@ import time
 
 from platform_core import settings as configuration
 from platform_core import telemetry
-from platform_core.broker import Broker
-from platform_core.control import drivers, leases, releases, wanted
+from platform_core.control import drivers, leases, wanted
 from platform_core.control.leases import Lease
 from platform_core.control.owners import Owner
 from platform_core.control.store import ControlStore
 from platform_core.declare.discover import load_job
-from platform_core.errors import LeaseHeld, Permanent, PositionError, Retryable, ServiceUnavailable, WeirError
+from platform_core.errors import LeaseHeld, Permanent, Retryable, ServiceUnavailable, WeirError
 from platform_core.names import ReleaseId
 from platform_core.settings import Settings
 from platform_core.stream.course import Course
@@ -43,7 +42,6 @@ class Driver:
         guard.start()
         try:
             self._say(guard, "starting")
-            self._prove_topics()
             self._work(guard)
             self._say(guard, "stopped", reason="")
         except WeirError as error:
@@ -57,6 +55,7 @@ class Driver:
     def _work(self, guard: Guard) -> None:
         workshop = Workshop(self._settings, self._store, self._job, self._release, guard)
         try:
+            workshop.inputs.prove()
             workshop.open()
             self._say(guard, "running", reason="")
             event(logger, "running", release=self._release, state=guard.role)
@@ -85,19 +84,6 @@ class Driver:
     def _guard(self, lease: Lease) -> Guard:
         asked = wanted.of(self._store, self._release)
         return Guard(self._store, self._settings, self._release, lease, asked.generation if asked else None)
-
-    def _prove_topics(self) -> None:
-        """A topic that was deleted and created again has the same name and other records."""
-        frozen = releases.get(self._store, self._release).topics
-        there = Broker(self._settings).topics(frozen)
-        for name, known in frozen.items():
-            found = there.get(name)
-            if found is None or found.id != known:
-                raise PositionError(
-                    f"{self._release}: topic {name!r} was {known} when the release was made, "
-                    f"the broker has {found.id if found else 'none of that name'}.",
-                    remedy="Its offsets mean other records now. Make a new release that reads the new topic.",
-                )
 
     def _say(
         self, guard: Guard, state: drivers.State, *, reason: str | None = None, permanent: bool | None = None

@@ -9,7 +9,8 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from platform_core.declare import Format, Lookup, Raw, Stream, StreamingJob, Topic
+from platform_core.declare import Format, Stream, StreamingJob, Topic
+from platform_core.declare.inputs import Input, OfTopic
 from platform_core.declare.schemas import Column
 
 if TYPE_CHECKING:
@@ -20,28 +21,29 @@ RAW_KEPT = (
     65_536  # of a rejected record's value; the rest is fetched by coordinates, so that no metric grows without bound
 )
 RECENT_MS = 60_000  # beyond the watermark's delay
+INPUT = "input_"  # with an input's name: what is observed of it
 AHEAD = "ahead_ms"  # of the batch's plan
 USED_MS, REJECT, RECENT = "_used_ms", "_reject", "_recent_ms"
 _CORRUPT = "_unreadable"
 _MILLISECOND = timedelta(milliseconds=1)
 
 
-def parsed(raw: DataFrame, part: Stream | Lookup) -> DataFrame:
+def parsed(raw: DataFrame, part: OfTopic) -> DataFrame:
     """The records of the part's topic with `value`'s columns in a struct `v`, `event_time`, and why each is refused."""
     from pyspark.sql import functions as F
 
     topic = part.topic
     own = raw.where(F.col("topic") == topic.name) if "topic" in raw.columns else raw
-    if isinstance(part, Raw):
+    if part.verbatim:
         return _as_it_is(own)
     read = own.select("*", _value(topic).alias("v"))
     read = read.select("*", _event_time(topic).alias("event_time"))
     read = read.select("*", _ahead_of_plan().alias(AHEAD))
-    late = _late(part) if isinstance(part, Stream) else F.lit(False)
-    return read.select("*", _refused(part).alias("reason")).select("*", (F.col("reason").isNull() & late).alias("late"))
+    read = read.select("*", _refused(part).alias("reason"))
+    return read.select("*", (F.col("reason").isNull() & _late(part)).alias("late"))
 
 
-def parsed_at_rest(records: DataFrame, part: Stream | Lookup) -> DataFrame:
+def parsed_at_rest(records: DataFrame, part: OfTopic) -> DataFrame:
     """The same for records that are read as a batch, where nothing observes them between parsing and what asks of it.
 
     Spark moves a filter on `reason` below the parsing, with all that `reason` is made of: every value is parsed some
@@ -58,6 +60,11 @@ def _as_it_is(records: DataFrame) -> DataFrame:
 
     timed = records.select("*", F.struct("value").alias("v"), F.col("timestamp").alias("event_time"))
     return timed.select("*", F.lit(None).cast("string").alias("reason"), F.lit(False).alias("late"))
+
+
+def taken(records: DataFrame, name: str, part: Stream, delay: timedelta | None) -> DataFrame:
+    """What a transform sees of the input `name`, from the records of all topics; observed."""
+    return admitted(observed(parsed(records, part), INPUT + name, None if part.late_after is None else delay), part)
 
 
 def observed(records: DataFrame, name: str, delay: timedelta | None = None) -> DataFrame:
@@ -135,11 +142,11 @@ def admitted(records: DataFrame, part: Stream) -> DataFrame:
     kept = records.where(F.col("reason").isNull() & ~F.col("late"))
     text = F.col("key").cast("string")
     text = text if part.topic.key is not None else F.try_validate_utf8(text)
-    key = F.col("key") if isinstance(part, Raw) else text.alias("key")
+    key = F.col("key") if part.verbatim else text.alias("key")
     return kept.select(*values, *own, key, record)
 
 
-def clocked(events: DataFrame, part: Stream, delay: timedelta | None) -> DataFrame:
+def clocked(events: DataFrame, part: Input, delay: timedelta | None) -> DataFrame:
     """Without a lateness of its own an input has no clock, and nothing of it is late."""
     if part.late_after is None or delay is None:
         return events
@@ -151,11 +158,11 @@ def job_delay(job: StreamingJob) -> timedelta | None:
 
     Each input by its own delay would be judged by the least patient: Spark takes the foremost watermark for all.
     """
-    delays = [delay for part in job.streams.values() if (delay := watermark_delay(part)) is not None]
+    delays = [delay for part in job.transformed.values() if (delay := watermark_delay(part)) is not None]
     return max(delays, default=None)
 
 
-def watermark_delay(part: Stream) -> timedelta | None:
+def watermark_delay(part: Input) -> timedelta | None:
     """How far the watermark stays behind the newest event.
 
     Where event time is a field, late records were set aside one by one; the watermark then only closes windows and
@@ -209,15 +216,17 @@ def _unreadable(topic: Topic) -> Expression:
     return _first(cases)
 
 
-def _refused(part: Stream | Lookup) -> Expression:
+def _refused(part: OfTopic) -> Expression:
     from pyspark.sql import functions as F
 
     cases = [
         (F.col("event_time").isNull(), "no event time"),
-        (_ahead(part.topic) > int(part.far_future.total_seconds() * 1000), f"event time more than {part.future} ahead"),
+        (
+            _ahead(part.topic) > int(part.far_future.total_seconds() * 1000),
+            f"event time more than {part.furthest} ahead",
+        ),
     ]
-    declared = part.rules if isinstance(part, Stream) else ()
-    rules = [(~F.coalesce(_holds(part, rule.holds), F.lit(False)), f"rule {rule.name}") for rule in declared]
+    rules = [(~F.coalesce(_holds(part, rule.holds), F.lit(False)), f"rule {rule.name}") for rule in part.row_rules]
     return F.coalesce(_unreadable(part.topic), _first([*cases, *rules, *_torn_key(part.topic)]))
 
 
@@ -249,7 +258,7 @@ def _ahead_of_plan() -> Expression:
     return F.aggregate(planned, F.unix_millis("event_time"), lambda ahead, now: ahead - F.unix_millis(now))
 
 
-def _holds(part: Stream | Lookup, condition: str) -> Expression:
+def _holds(part: OfTopic, condition: str) -> Expression:
     """The rule over the value's columns, which stand in the struct `v` here."""
     from pyspark.sql import functions as F
 
@@ -267,7 +276,7 @@ def qualified(condition: str, names: set[str]) -> str:
     return tree.sql(dialect="spark")
 
 
-def _late(part: Stream) -> Expression:
+def _late(part: Input) -> Expression:
     from pyspark.sql import functions as F
 
     if part.late_after is None or part.watermarked:

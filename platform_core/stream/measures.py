@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from platform_core.declare import StreamingJob
-from platform_core.stream.intake import RECENT_MS, admitted, parsed_at_rest
-from platform_core.stream.plan import INPUT
+from platform_core.stream.intake import INPUT, RECENT_MS, admitted, parsed_at_rest
 from platform_core.stream.rejects import Reject
 
 if TYPE_CHECKING:
@@ -108,7 +107,7 @@ def dropped_by(query: Any) -> Dropped:
 def measured(job: StreamingJob, metrics: Mapping[str, Mapping[str, Any]]) -> Measures:
     """All inputs together. A lookup's records count as used: nothing downstream of it drops any."""
     parts = {name: metrics.get(INPUT + name, {}) for name in job.inputs}
-    streams = [parts[name] for name in job.streams]
+    streams = [parts[name] for name in job.transformed]
     used = _total(streams, "used")
     looked_up = sum(parts[name].get("records", 0) - len(parts[name].get("rejects", ())) for name in job.lookups)
     oldest = [part["oldest_ms"] for part in streams if part.get("oldest_ms") is not None]

@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from platform_core.declare import Buckets, Days, Hours, Lookup, StreamingJob, Table
 from platform_core.names import PART
-from platform_core.stream.intake import admitted, clocked, job_delay, observed, parsed, parsed_at_rest
-from platform_core.stream.source import Source
+from platform_core.stream.inputs.kind import Source
+from platform_core.stream.intake import INPUT, admitted, clocked, job_delay, observed, parsed, parsed_at_rest
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as Expression
     from pyspark.sql import DataFrame
-
-INPUT = "input_"
 
 
 def lookup_column(name: str) -> str:
@@ -26,11 +24,8 @@ def lookup_column(name: str) -> str:
 
 def streamed(job: StreamingJob, source: Source) -> DataFrame:
     """What the release's query computes: output rows, and lookup records in columns of their own."""
-    events, delay = source.events(), job_delay(job)
-    inputs: dict[str, DataFrame] = {}
-    for name, part in job.streams.items():
-        taken = admitted(observed(parsed(events, part), INPUT + name, None if part.late_after is None else delay), part)
-        inputs[name] = clocked(taken, part, delay)
+    delay = job_delay(job)
+    inputs = {name: clocked(source.rows(name, delay), part, delay) for name, part in job.transformed.items()}
     rows = laid_out(job.transform(**inputs), job)
     raw = source.lookups()
     if raw is None:

@@ -9,14 +9,15 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from platform_core.broker import Broker
 from platform_core.control import positions
 from platform_core.control.facts import BatchFacts
 from platform_core.control.leases import Lease
-from platform_core.control.position import Offsets, Position
+from platform_core.control.position import Places, Position
 from platform_core.control.store import ControlStore
 from platform_core.errors import Retryable
 from platform_core.stream.batches import Outcome
+from platform_core.stream.inputs.kind import Left
+from platform_core.stream.inputs.release import Inputs
 from platform_core.telemetry import event
 
 logger = logging.getLogger(__name__)
@@ -25,33 +26,30 @@ _KEPT = 10_000  # outcomes, while the store is away
 
 
 class Ends:
-    """The ends of the input topics, asked for in the background: a batch never waits for them."""
+    """The ends of the inputs, asked for in the background: a batch never waits for them."""
 
-    def __init__(self, broker: Broker, every: float = 1.0) -> None:
-        self._broker, self._every = broker, every
-        self._known: Offsets = {}
-        self._asked: Offsets = {}
+    def __init__(self, inputs: Inputs, every: float = 1.0) -> None:
+        self._inputs, self._every = inputs, every
+        self._known: Places = {}
+        self._asked: Places = {}
         self._ended = threading.Event()
         threading.Thread(target=self._keep, name="ends", daemon=True).start()
 
-    def lag(self, position: Offsets) -> dict[str, dict[int, int]]:
-        self._asked = position
-        known = self._known
-        return {
-            t: {p: max(0, known.get(t, {}).get(p, o) - o) for p, o in parts.items()} for t, parts in position.items()
-        }
+    def lag(self, at: Places) -> Left:
+        self._asked = at
+        return self._inputs.lag(at, self._known)
 
     def close(self) -> None:
         self._ended.set()
 
     def _keep(self) -> None:
-        told: Offsets = {}
+        told: Places = {}
         while not self._ended.wait(timeout=self._every if self._asked is not told else _AT_REST * self._every):
             told = self._asked
             try:
-                self._known = self._broker.ends(told)
+                self._known = self._inputs.ends(told)
             except Retryable as error:
-                event(logger, "ends of topics unknown", level=logging.WARNING, error=error)
+                event(logger, "ends of inputs unknown", level=logging.WARNING, error=error)
 
 
 class Reports:
@@ -104,7 +102,7 @@ class Reports:
             late=outcome.late,
             rejected=len(measures.rejects),
             batch_seconds=seconds,
-            lag=self._ends.lag(outcome.position.offsets),
+            lag=self._ends.lag(outcome.position.places),
             watermark_ms=outcome.position.watermark_ms,
             newest_event_ms=outcome.position.newest_ms or None,
             freshness_seconds=fresh,

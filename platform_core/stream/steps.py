@@ -10,7 +10,7 @@ import json
 import time
 from typing import Any
 
-from platform_core.control.position import Offsets, as_numbers, as_text
+from platform_core.control.position import Places, as_places, as_text, moved, reached, told
 from platform_core.errors import PositionError
 from platform_core.stream.checkpoint import Checkpoint
 
@@ -26,17 +26,17 @@ class Steps:
         """Whether a planned batch has still to run. It is never planned anew: its table commit may exist already."""
         return self._checkpoint.planned > self._checkpoint.done
 
-    def at(self) -> Offsets:
+    def at(self) -> Places:
         """Where the last finished batch ended."""
         done = self._checkpoint.done
-        return self._checkpoint.entry(done).offsets if done >= 0 else {}
+        return self._checkpoint.entry(done).places if done >= 0 else {}
 
     def watermark_ms(self) -> int:
         """Of the last finished batch."""
         done = self._checkpoint.done
         return self._checkpoint.entry(done).watermark_ms if done >= 0 else 0
 
-    def plan(self, target: Offsets, watermark_ms: int) -> int:
+    def plan(self, target: Places, watermark_ms: int) -> int:
         """Writes the entry of the next batch, which ends at `target`; returns its number."""
         if self.unfinished:
             raise PositionError(
@@ -48,7 +48,7 @@ class Steps:
         self._write(done + 1, self._text(done), target, max(watermark_ms, self.watermark_ms()))
         return done + 1
 
-    def plan_first(self, target: Offsets) -> None:
+    def plan_first(self, target: Places) -> None:
         """Spark has planned batch 0 and was not let begin it: settings and sources are its own, the end is ours."""
         self._write(0, self._text(0), target, 0)
 
@@ -61,33 +61,32 @@ class Steps:
     def _text(self, batch: int) -> list[str]:
         return (self._checkpoint.path / "offsets" / str(batch)).read_text().splitlines()
 
-    def _write(self, batch: int, template: list[str], target: Offsets, watermark_ms: int) -> None:
+    def _write(self, batch: int, template: list[str], target: Places, watermark_ms: int) -> None:
         version, metadata, *lines = template
         facts: dict[str, Any] = json.loads(metadata)
         facts |= {"batchWatermarkMs": watermark_ms, "batchTimestampMs": int(time.time() * 1000)}
         moved = [_moved(line, target) for line in lines]
         self._checkpoint.write_entry(batch, "\n".join([version, json.dumps(facts, separators=(",", ":")), *moved]))
 
-    def _refuse_backwards(self, target: Offsets) -> None:
-        for topic, parts in self.at().items():
-            for partition, offset in parts.items():
-                if target.get(topic, {}).get(partition, offset) < offset:
-                    raise PositionError(
-                        f"Checkpoint {self._checkpoint.path} is at {topic}[{partition}]@{offset}, "
-                        f"the step would end at {target[topic][partition]}.",
-                        remedy="A release only moves forward; start a new one to read again.",
-                    )
+    def _refuse_backwards(self, target: Places) -> None:
+        for name, place in self.at().items():
+            end = moved(place, target.get(name))
+            if not reached(end, place):
+                raise PositionError(
+                    f"Checkpoint {self._checkpoint.path} is at {told({name: place})}, "
+                    f"the step would end at {told({name: end})}.",
+                    remedy="A release only moves forward; start a new one to read again.",
+                )
 
 
-def _moved(line: str, target: Offsets) -> str:
-    """A source's line with the target's offsets of its own topics; what the target does not name stays."""
+def _moved(line: str, target: Places) -> str:
+    """A source's line with the target's places of its own inputs; what the target does not name stays."""
     if line == "-":
         return line
-    own = as_numbers(json.loads(line))
-    ends = {topic: {**parts, **target.get(topic, {})} for topic, parts in own.items()}
+    ends = {name: moved(place, target.get(name)) for name, place in as_places(json.loads(line)).items()}
     return json.dumps(as_text(ends), separators=(",", ":"))
 
 
-def reaches(one: Offsets, other: Offsets) -> bool:
-    """Whether `one` is nowhere behind `other`, in the topics that both have."""
-    return all(one[t].get(p, 0) >= o for t in one.keys() & other.keys() for p, o in other[t].items())
+def reaches(one: Places, other: Places) -> bool:
+    """Whether `one` is nowhere behind `other`, in the inputs that both have."""
+    return all(reached(one[name], other[name]) for name in one.keys() & other.keys())

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import gc
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from platform_core.broker import Broker
 from platform_core.control import holds, positions, releases
-from platform_core.control.position import Offsets, Position
+from platform_core.control.position import Places, Position
 from platform_core.control.store import ControlStore
 from platform_core.declare import StreamingJob
 from platform_core.names import ReleaseId
@@ -21,10 +20,11 @@ from platform_core.stream.batches import Batches, Outcome, Sinks, Writer
 from platform_core.stream.checkpoint import Checkpoint, prove
 from platform_core.stream.fetch import KafkaFetcher
 from platform_core.stream.guard import Guard
-from platform_core.stream.history import History
+from platform_core.stream.inputs.kind import Query, Reader, largest_batch
+from platform_core.stream.inputs.release import inputs_of
 from platform_core.stream.intake import job_delay
 from platform_core.stream.lookups import LookupTable, Waiting
-from platform_core.stream.measures import behind, dropped_by, observed_by
+from platform_core.stream.measures import dropped_by, observed_by
 from platform_core.stream.outlet import Outlet, Role
 from platform_core.stream.pacing import Pace
 from platform_core.stream.plan import keeps_time, streamed
@@ -33,7 +33,6 @@ from platform_core.stream.query import ReleaseQuery
 from platform_core.stream.rejects import Rejects
 from platform_core.stream.reports import Ends, Reports
 from platform_core.stream.session import session
-from platform_core.stream.source import KafkaStream, event_topics
 from platform_core.stream.steps import Steps
 from platform_core.tables import history
 from platform_core.tables.delta import Output
@@ -56,8 +55,9 @@ class Workshop:
         self.checkpoint = Checkpoint(settings.checkpoint(release))
         self.steps = Steps(self.checkpoint)
         self._output = output_of(settings, job, release)
-        self.history = History(settings, lambda: store, job, releases.get(store, release).topics)
+        self.inputs = inputs_of(Reader(settings, store, job, release))
         self._held = ExitStack()
+        self._held.callback(self.inputs.close)
         self._outlet = Outlet(settings, job, release, guard, self.checkpoint)
         self._keeps_time = True
         self._query: ReleaseQuery | None = None  # the newest
@@ -86,12 +86,9 @@ class Workshop:
     def start(self, over_gaps: bool = False, **trigger: Any) -> ReleaseQuery:
         """A query from where the checkpoint is; with the release's own pace when no trigger is named."""
         release = releases.get(self._store, self._release)
-        begins = release.replay_from.offsets if release.replay_from else None
-        # only a step ends: a query that goes on for ever would never leave the tables
-        steps = bool(trigger.get("once")) and not over_gaps  # what somebody has given up is not read after all
-        tables = self.history.tables(self.steps.at() or begins or {}) if steps else {}
-        source = KafkaStream(self.spark, self._settings, self.job, self._release, begins, over_gaps, tables)
-        rows = streamed(self.job, source)
+        begins = release.replay_from.places if release.replay_from else None
+        asked = Query(begins, self.steps.at() or begins or {}, bool(trigger.get("once")), over_gaps)
+        rows = streamed(self.job, self.inputs.source(self.spark, asked))
         self._keeps_time = keeps_time(rows)
         query = ReleaseQuery(self.job, rows, self.checkpoint.path, self._batches.run, self._guard.wakeup)
         self._query = query
@@ -101,10 +98,10 @@ class Workshop:
         if trigger:
             query.start(**trigger)
         else:
-            query.start(Pace.of(self.job, source.most), empty_batches=self.emits_by_time)
+            query.start(Pace.of(self.job, largest_batch(self._settings, self.job)), empty_batches=self.emits_by_time)
         return query
 
-    def step(self, target: Offsets, watermark_ms: int) -> None:
+    def step(self, target: Places, watermark_ms: int) -> None:
         """One batch that ends there."""
         if self.checkpoint.planned < 0:
             self.plan_first(target)
@@ -120,7 +117,7 @@ class Workshop:
         query.watch(lambda: self._guard.ending)
         gc.collect()  # what py4j hands out stands in circles, and the JVM keeps each step's query until they are gone
 
-    def plan_first(self, target: Offsets) -> None:
+    def plan_first(self, target: Places) -> None:
         """The first batch, ending at `target`: Spark plans it, with its own settings and sources, and may not begin."""
         self._guard.gate.block("planning")
         query = self.start(once=True)
@@ -175,7 +172,7 @@ class Workshop:
     def _made_batches(
         self, spark: SparkSession, duck: duckdb.DuckDBPyConnection, committed: Position | None
     ) -> Batches:
-        ends = Ends(Broker(self._settings))
+        ends = Ends(self.inputs)
         self._held.callback(ends.close)
         reports, upkeep = Reports(self._store, lambda: self._guard.lease, ends), self._upkeep()
 
@@ -195,7 +192,7 @@ class Workshop:
             metrics=dict,
             begin=self._guard.begin,
             may_write=self._guard.write,
-            recount=self._recount(spark),
+            recount=lambda position, last_ms: self.inputs.behind(spark, position, last_ms),
             report=after,
             clock_ms=committed.newest_ms if committed else 0,
         )
@@ -218,15 +215,6 @@ class Workshop:
         sinks.rejects.create()
         sinks.publisher, sinks.mirror = self._outlet.to("silent")
         return sinks
-
-    def _recount(self, spark: SparkSession) -> Callable[[Position, int], int]:
-        """How many events of a batch are not after a moment, by reading it again: only for a stream that catches up."""
-
-        def count(position: Position, last_ms: int) -> int:
-            events = {topic.name: position.offsets[topic.name] for topic in event_topics(self.job)}
-            return behind(self.history.records(spark, position.start, events), self.job, last_ms)
-
-        return count
 
 
 def output_of(settings: Settings, job: StreamingJob, release: ReleaseId) -> Output:

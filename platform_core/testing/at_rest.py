@@ -59,7 +59,7 @@ def _newest_a_key(rows: Iterable[Row], job: StreamingJob) -> list[Row]:
 def _set_aside(job: StreamingJob, records: DataFrame) -> tuple[list[Refused], int]:
     rejects: list[Refused] = []
     late = 0
-    for part in job.inputs.values():
+    for part in job.of_topics.values():
         taken = parsed_at_rest(records, part)
         rejects += refused(_collected(taken.where("reason IS NOT NULL").select(*Refused._fields)))
         late += taken.where("late").count() if part in job.streams.values() and part.topic.event_time else 0

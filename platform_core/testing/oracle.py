@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 from deltalake import DeltaTable
 
-from platform_core.declare import Lookup, Stream, StreamingJob
+from platform_core.declare import Lookup, StreamingJob
 from platform_core.declare.durations import duration
+from platform_core.declare.inputs import OfTopic
 from platform_core.names import PART, ReleaseId
 from platform_core.settings import Settings
 from platform_core.stream.intake import admitted, parsed_at_rest
@@ -92,7 +93,7 @@ class Oracle:
         """
         commits = Commits.of(self._settings.table_uri(self._release))
         records = commits.records(self._spark, self._settings)
-        refused = Counter({row for part in self._job.inputs.values() for row in _refused(records, part)})
+        refused = Counter({row for part in self._job.of_topics.values() for row in _refused(records, part)})
         uri = self._settings.rejects_uri(self._job.name)
         there = DeltaTable(uri).to_pyarrow_table().to_pylist() if DeltaTable.is_deltatable(uri) else []
         read = commits.last.offsets
@@ -237,7 +238,7 @@ def committed_records(settings: Settings, topic: str) -> list[tuple[bytes | None
         consumer.close()
 
 
-def _refused(records: DataFrame, part: Stream | Lookup) -> set[Row]:
+def _refused(records: DataFrame, part: OfTopic) -> set[Row]:
     rows = parsed_at_rest(records, part).where("reason is not null").select(*_REJECT).collect()
     return {tuple(_bytes(value) for value in row) for row in rows}
 

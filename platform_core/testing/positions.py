@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from platform_core.control.position import Offsets
+from platform_core.control.position import Places
 from platform_core.stream.checkpoint import Checkpoint
 from platform_core.testing.topics import Topics
 
@@ -36,7 +36,7 @@ class ScriptCheckpoint(Checkpoint):
         facts["batchTimestampMs"] = int(time.time() * 1000)
         self.write_entry(done + 1, "\n".join([version, json.dumps(facts, separators=(",", ":")), *lines]))
 
-    def _offsets(self, lines: list[dict[str, Any]]) -> Offsets:
+    def _places(self, lines: list[dict[str, Any]]) -> Places:
         return self._topics.end(_newest(lines))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Iterable
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from pyarrow import parquet
 from platform_core.control.position import Offsets
 from platform_core.declare import StreamingJob
 from platform_core.errors import UsageError
+from platform_core.stream.intake import taken
 from platform_core.testing.script import Record
 
 if TYPE_CHECKING:
@@ -108,8 +110,8 @@ class ScriptSource:
     def __init__(self, topics: Topics, job: StreamingJob, spark: SparkSession) -> None:
         self._records, self._job = topics.stream(spark), job
 
-    def events(self) -> DataFrame:
-        return self._records
+    def rows(self, name: str, delay: timedelta | None) -> DataFrame:
+        return taken(self._records, name, self._job.streams[name], delay)
 
     def lookups(self) -> DataFrame | None:
         return self._records if self._job.lookups else None

@@ -12,7 +12,7 @@ from deltalake import CommitProperties, DeltaTable, write_deltalake
 from platform_core.compare.releases import compare_releases
 from platform_core.control import leases, positions, releases
 from platform_core.control.owners import Owner
-from platform_core.control.position import Position
+from platform_core.control.position import Position, Tables
 from platform_core.control.store import ControlStore
 from platform_core.names import PART, ReleaseId
 from platform_core.settings import Settings
@@ -35,12 +35,12 @@ class Job:
         common: dict[str, Any] = {"archive_sha256": "", "fingerprint": "", "topics": {}, "by": "a test"}
         releases.create(self.store, self.id(number), manifest=manifest, state=state, **common)
 
-    def commit(self, number: int, rows: Sequence[Row], *, at: int, **more: int) -> None:
-        """A batch that ends at that offset."""
+    def commit(self, number: int, rows: Sequence[Row], *, at: int, tables: Tables | None = None, **more: int) -> None:
+        """A batch that ends at that offset, and at these versions."""
         batch = self._batches[number] = self._batches.get(number, -1) + 1
         release = self.id(number)
         offsets = {"stocks": {0: at, **{int(name[1:]): end for name, end in more.items()}}}
-        position = Position(str(release), batch, offsets)
+        position = Position(str(release), batch, offsets, tables=tables or {})
         uri = self.settings.table_uri(release)
         done = CommitProperties(custom_metadata={"userMetadata": position.to_json()})
         table = pa.Table.from_pylist(list(rows), schema=STATS)

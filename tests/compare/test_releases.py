@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from platform_core.compare.releases import pair_of
+from platform_core.compare.report import page
 from platform_core.control import audit, comparisons, holds
+from platform_core.control.position import TableVersion
 from platform_core.control.store import ControlStore
+from platform_core.cutover.gates import facts_of
+from platform_core.cutover.model import Move
 from platform_core.errors import ServiceUnavailable, UsageError
 from tests.compare.paired import Job
 from tests.compare.tables import stat
@@ -43,6 +48,25 @@ def test_two_releases_are_compared_at_the_newest_offsets_at_which_both_stood(job
     assert outcome.verdict.passed
     assert (outcome.found.left_version, outcome.found.right_version) == (1, 0)
     assert outcome.found.offsets == {"stocks": {0: 20}}
+
+
+def test_two_releases_that_read_a_table_are_compared_where_they_had_read_the_same_of_it(
+    job: Job, store: ControlStore
+) -> None:
+    v4, v5, v6 = ({"trades": TableVersion("trades@v1", version)} for version in (4, 5, 6))
+    job.release(1, "live")
+    job.release(2, "following")
+    for tables, ticker in ((v4, "A"), (v5, "B"), (v6, "C")):
+        job.commit(1, [stat(ticker)], at=10, tables=tables)
+    job.commit(2, [stat("A"), stat("B")], at=10, tables=v5)
+    outcome = job.compare()
+    assert outcome.verdict.passed
+    assert (outcome.found.left_version, outcome.found.right_version) == (1, 0)
+    shown = page(outcome.found, outcome.verdict, datetime(2026, 1, 31, tzinfo=UTC))
+    assert "both at stocks[0]@10, trades at trades@v1 version 5" in shown
+    facts = facts_of(store, Move("stats", job.id(1), job.id(2)))
+    assert facts.behind_seconds is not None
+    assert outcome.kept.position.tables == v5
 
 
 def test_a_verdict_is_kept_with_its_reasons_and_figures_and_without_rows(job: Job, store: ControlStore) -> None:

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from platform_core.control import aliases, audit, releases
+from platform_core.control.position import TableVersion
 from platform_core.control.store import ControlStore
 from platform_core.cutover import protocol
 from platform_core.cutover.model import Cutover
@@ -244,6 +245,24 @@ def test_a_version_that_reads_another_topic_aligns_on_those_that_both_read(store
     found = one.old.hold(ask(one))
     more = replace(one.new.at, offsets={"t": {0: 10, 1: 0}, "added": {0: 99}})
     assert protocol.tell_aligned(store, one.new.lease, found.id, more, 7).phase == "aligned"
+
+
+def test_a_release_is_aligned_at_the_version_of_a_table_and_not_before(store: ControlStore, one: Pair) -> None:
+    """And the alias says which version that was."""
+    trades = [{"trades": TableVersion("trades@v1", version)} for version in (4, 5)]
+    found = protocol.tell_paused(store, one.old.lease, ask(one).id, replace(one.old.at, tables=trades[1]))
+    one.new.commit(10)
+    with pytest.raises(PositionError, match=r"trades at trades@v1 version 4; .* trades at trades@v1 version 5"):
+        protocol.tell_aligned(store, one.new.lease, found.id, replace(one.new.at, tables=trades[0]), 7)
+    stands = replace(one.new.at, tables=trades[1])
+    assert protocol.tell_aligned(store, one.new.lease, found.id, stands, 7).phase == "aligned"
+    move = protocol.get(store, found.id).moves[0]
+    assert move.paused_at is not None
+    assert (move.paused_at.tables, move.aligned) == (trades[1], stands)
+    flip(store, found)
+    alias = aliases.live(store, one.table)
+    assert alias is not None
+    assert alias.position == stands
 
 
 def test_many_flips_and_aborts_at_once_agree(store: ControlStore, one: Pair, other: Pair) -> None:

@@ -97,7 +97,7 @@ CASES: list[tuple[Callable[[], Any], str]] = [
         some(job, inputs=[Stream(STOCKS)]),
         "job 'prices'.inputs: it takes Mapping, came a list. Write {'trades': Stream(",
     ),
-    (some(job, inputs={"trades": STOCKS}), "job 'prices'.inputs['trades']: it takes Stream or Lookup, came a Topic."),
+    (some(job, inputs={"trades": STOCKS}), "job 'prices'.inputs['trades']: it takes Input, came a Topic."),
     (some(job, output="prices"), "job 'prices'.output: it takes Table, came the str 'prices'."),
     (some(job, publish=STOCKS), "job 'prices'.publish: it takes Publish or nothing, came a Topic."),
     (some(job, transform="same"), "job 'prices'.transform: it takes a function, came the str 'same'. Name it, without"),

@@ -26,6 +26,7 @@ from platform_core.release.plan.recent import length, newest_of, recent
 from platform_core.release.plan.tree import tree_of
 from platform_core.release.plan.trial import CUT, Trial, outside, sides
 from platform_core.settings import Settings
+from platform_core.stream.intake import taken
 from platform_core.stream.plan import streamed
 from tests.conftest import Broker
 from tests.release.conftest import Tree
@@ -149,7 +150,7 @@ def test_the_times_are_those_of_events_that_the_transform_was_given(spark: Spark
     values += [plain("x", "2026-01-01T00:00:03Z"), "{"]
     rows = [("orders", 0, at, b"a", value.encode(), stamped) for at, value in enumerate(values)]
     shape = "topic STRING, partition INT, offset BIGINT, key BINARY, value BINARY, timestamp TIMESTAMP"
-    frame = streamed(job, _Given(spark.createDataFrame(rows, shape)))
+    frame = streamed(job, _Given(job, spark.createDataFrame(rows, shape)))
     assert frame.toArrow().num_rows == 2
     assert times_of(job, frame) == {"oldest_ms": 1_767_225_605_000, "newest_ms": 1_767_225_609_000}
 
@@ -158,10 +159,11 @@ def test_the_times_are_those_of_events_that_the_transform_was_given(spark: Spark
 class _Given:
     """A source of these events."""
 
-    rows: DataFrame
+    job: StreamingJob
+    records: DataFrame
 
-    def events(self) -> DataFrame:
-        return self.rows
+    def rows(self, name: str, delay: timedelta | None) -> DataFrame:
+        return taken(self.records, name, self.job.streams[name], delay)
 
     def lookups(self) -> DataFrame | None:
         return None

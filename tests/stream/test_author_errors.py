@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from platform_core.control.position import Position
+from platform_core.control.position import Position, TableVersion
 from platform_core.declare import StreamingJob
 from platform_core.errors import BatchFailed
 from platform_core.stream.author_errors import in_brief, placed
@@ -95,6 +95,15 @@ def test_the_records_of_the_batch_are_told(start: Any, end: Any, says: str) -> N
     with pytest.raises(LookupError) as raised, placed(lambda: Position("j@v1", 3, end, start)):
         fail()
     assert in_brief(raised.value) == f"LookupError: nothing there, at {HERE}:{line_of('raise LookupError')}; {says}"
+
+
+def test_the_versions_of_a_table_that_the_batch_read_are_told() -> None:
+    trades, still = TableVersion("trades@v1", 6), TableVersion("users@v1", 2)
+    began = {"trades": TableVersion("trades@v1", 4), "users": still}
+    at = Position("j@v1", 3, {}, {}, tables={"trades": trades, "users": still}, tables_start=began)
+    with pytest.raises(LookupError) as raised, placed(lambda: at):
+        fail()
+    assert in_brief(raised.value).endswith("; batch 3 with trades up to trades@v1 version 6")
 
 
 @pytest.mark.parametrize(

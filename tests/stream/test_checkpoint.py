@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from platform_core.control.position import Position
+from platform_core.control.position import Position, TableVersion
 from platform_core.errors import PositionError
 from platform_core.stream.checkpoint import Checkpoint, prove
 
@@ -110,6 +111,15 @@ def test_lines_of_several_sources_are_one_position(stage: Stage) -> None:
     text = "\n".join([*entry(0).splitlines(), '{"stocks":{"1":7}}', "-", '{"users":{"0":3}}'])
     stage.write(0, text)
     assert stage.checkpoint.entry(0).offsets == {"stocks": {0: 10, 1: 7}, "users": {0: 3}}
+
+
+def test_a_checkpoint_that_is_at_another_version_of_a_table_is_refused(stage: Stage) -> None:
+    stage.having(planned=0, done=0)
+    stage.write(0, "\n".join([*entry(0).splitlines(), '{"trades":{"release":"trades@v1","version":5}}']))
+    here = replace(at(0), tables={"trades": TableVersion("trades@v1", 5)})
+    prove(stage.checkpoint, 0, here, TABLE)
+    with pytest.raises(PositionError, match=r"ends batch 0 at stocks\[0\]@10, trades at trades@v1 version 5, table"):
+        prove(stage.checkpoint, 0, replace(here, tables={"trades": TableVersion("trades@v1", 4)}), TABLE)
 
 
 def test_a_checkpoint_has_one_identity_and_a_new_one_another(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from platform_core.control.position import Position
+from platform_core.control.position import Position, TableVersion
 from platform_core.control.positions import Committed
 from platform_core.stream.follow import Leg, arrived, leg
 
@@ -31,6 +31,24 @@ def test_a_later_commit_at_the_same_offsets_is_followed_for_its_watermark() -> N
 
 def test_a_follower_that_is_ahead_somewhere_waits() -> None:
     assert leg({"t": {0: 25, 1: 3}}, [commit(2, 500, p0=20, p1=9)]) is None
+
+
+def test_versions_of_a_table_are_followed_as_offsets_are() -> None:
+    def at(batch: int, version: int) -> Committed:
+        position = Position("j@v1", batch, {"t": {0: 20}}, watermark_ms=100 * batch, tables={"trades": trades(version)})
+        return Committed(position, batch, datetime(2025, 1, 1, tzinfo=UTC))
+
+    def trades(version: int) -> TableVersion:
+        return TableVersion("trades@v1", version)
+
+    history = [at(4, 7), at(3, 6), at(2, 5)]
+    found = leg({"t": {0: 20}, "trades": trades(5)}, history)
+    assert found == Leg({"t": {0: 20}, "trades": trades(7)}, 300, 400)
+    assert found is not None
+    assert not arrived({"t": {0: 20}, "trades": trades(6)}, 400, found)
+    assert arrived({"t": {0: 20}, "trades": trades(7)}, 400, found)
+    assert leg({"t": {0: 20}, "trades": trades(8)}, history) is None
+    assert leg({"t": {0: 20}, "trades": TableVersion("trades@v2", 1)}, history) is None  # of another release's table
 
 
 def test_nothing_to_follow_is_no_leg() -> None:

@@ -12,8 +12,8 @@ import pytest
 from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
-from platform_core.stream.landed import Landed, bounded, needed, stream_of
-from platform_core.stream.landed_source import LandedReader
+from platform_core.stream.inputs.landed import Landed, bounded, needed, stream_of
+from platform_core.stream.inputs.landed_source import LandedReader
 
 SHAPE = pa.schema(
     [

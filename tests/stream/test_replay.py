@@ -2,16 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from platform_core.control.position import Offsets, records_between
+from platform_core.control.position import Offsets, Places, offsets_of, records_between
 from platform_core.errors import PositionError
-from platform_core.stream.replay import Walk, prove_kept
+from platform_core.stream.inputs.kafka import prove_kept
+from platform_core.stream.inputs.stamps import Stamped
+from platform_core.stream.replay import Walk
 from tests import properties
 
 Stamps = dict[int, list[int]]  # partition -> timestamps, by offset
+
+
+@dataclass(frozen=True)
+class Topic:
+    """Read as Kafka's topics are, without a broker."""
+
+    since: Callable[[int], Offsets]
+    stamp: Callable[[str, int, int], int]
+
+    def records(self, at: Places, end: Places) -> int:
+        return records_between(offsets_of(at), offsets_of(end))
+
+    def moments(self, at: Places, goal: Places, now_ms: int) -> Callable[[int], Places]:
+        return Stamped(self.since, self.stamp, now_ms, offsets_of(at), offsets_of(goal)).since
 
 
 def walk(stamps: Stamps, most: int) -> Walk:
@@ -19,7 +38,7 @@ def walk(stamps: Stamps, most: int) -> Walk:
         """As Kafka answers: the first record stamped at or after the moment, whatever follows it."""
         return {"t": {partition: _first(times, at_ms) for partition, times in stamps.items()}}
 
-    return Walk(since, lambda _, partition, offset: stamps[partition][offset], most, now_ms=lambda: 10_000)
+    return Walk(Topic(since, lambda _, partition, offset: stamps[partition][offset]), most, now_ms=lambda: 10_000)
 
 
 def _first(times: list[int], at_ms: int) -> int:
@@ -52,7 +71,7 @@ def test_a_record_dated_years_ahead_hides_nothing_that_follows_it() -> None:
     at: Offsets = {"t": {0: 0, 1: 0}}
     reached: list[tuple[int, int]] = []
     while at != bound:
-        at = steps.target(at, bound)
+        at = offsets_of(steps.target(at, bound))
         reached.append((at["t"][0], at["t"][1]))
     assert reached == [(25, 25), (50, 50), (75, 75), (100, 100)]
 
@@ -70,7 +89,7 @@ def test_every_step_moves_on_until_all_is_read(examples: int) -> None:
         for _ in range(200):
             if at == bound:
                 return
-            reached = steps.target(at, bound)
+            reached = offsets_of(steps.target(at, bound))
             assert records_between(at, reached) > 0
             assert all(at["t"][p] <= reached["t"][p] <= bound["t"][p] for p in stamps)
             at = {"t": dict(reached["t"])}

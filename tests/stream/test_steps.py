@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from platform_core.control.position import TableVersion
 from platform_core.errors import PositionError
 from platform_core.stream.checkpoint import Checkpoint
 from platform_core.stream.steps import Steps, reaches
@@ -52,8 +53,28 @@ def test_a_planned_batch_is_not_planned_anew(checkpoint: Checkpoint) -> None:
 
 
 def test_a_step_backwards_is_refused(checkpoint: Checkpoint) -> None:
-    with pytest.raises(PositionError, match=r"is at events\[0\]@10, the step would end at 9"):
+    with pytest.raises(PositionError, match=r"is at events\[0\]@10, .*, the step would end at events\[0\]@9"):
         Steps(checkpoint).plan({"events": {0: 9, 1: 4}}, 0)
+
+
+def test_a_step_ends_at_a_version_of_a_table_beside_the_offsets_of_a_topic(tmp_path: Path) -> None:
+    checkpoint = Checkpoint(tmp_path)
+    facts = {"batchWatermarkMs": 100, "batchTimestampMs": 5, "conf": CONF}
+    lines = '{"events":{"0":10}}', '{"trades":{"release":"trades@v1","version":4}}'
+    checkpoint.write_entry(0, "\n".join(["v1", json.dumps(facts), *lines]))
+    (tmp_path / "commits").mkdir()
+    (tmp_path / "commits" / "0").write_text('v1\n{"nextBatchWatermarkMs":120}')
+    steps, target = Steps(checkpoint), {"events": {0: 10}, "trades": TableVersion("trades@v1", 6)}
+    steps.plan(target, 120)
+    assert checkpoint.entry(1).places == target
+    position = checkpoint.position("j@v1", 1)
+    assert (position.tables_start, position.tables) == (
+        {"trades": TableVersion("trades@v1", 4)},
+        {"trades": TableVersion("trades@v1", 6)},
+    )
+    (tmp_path / "commits" / "1").write_text('v1\n{"nextBatchWatermarkMs":120}')
+    with pytest.raises(PositionError, match=r"is at trades at trades@v1 version 6, the step would end at .* version 5"):
+        steps.plan({"trades": TableVersion("trades@v1", 5)}, 120)
 
 
 def test_only_what_was_never_let_begin_is_withdrawn(checkpoint: Checkpoint) -> None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import os
 import sys
+from datetime import timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,10 +22,11 @@ from platform_core.declare import StreamingJob
 from platform_core.declare.discover import load_job
 from platform_core.names import PART
 from platform_core.settings import Settings, load
+from platform_core.stream.inputs.kafka_source import event_topics, lookup_topics, records_in
+from platform_core.stream.intake import taken
 from platform_core.stream.lookups import LookupTable, split
 from platform_core.stream.plan import streamed
 from platform_core.stream.session import session, session_conf
-from platform_core.stream.source import event_topics, lookup_topics, records_in
 from platform_core.tables.schema import arrow_schema, table_schema
 
 if TYPE_CHECKING:
@@ -40,7 +43,11 @@ class Range:
         self._spark, self._settings, self._job = spark, settings, job
         self._start, self._end = _offsets(asked["start"]), _offsets(asked["end"])
 
-    def events(self) -> DataFrame:
+    def rows(self, name: str, delay: timedelta | None) -> DataFrame:
+        return taken(self._events, name, self._job.streams[name], delay)
+
+    @cached_property
+    def _events(self) -> DataFrame:
         return self._read([topic.name for topic in event_topics(self._job)])
 
     def lookups(self) -> DataFrame | None:
@@ -55,8 +62,8 @@ class Range:
 def times_of(job: StreamingJob, frame: DataFrame) -> dict[str, int | None]:
     """The oldest and the newest event that the transform was given, once `frame` has been computed: what lies beyond
     them was not read whole. Asked of the working tree alone, whose observations are as this file knows them."""
+    from platform_core.stream.intake import INPUT
     from platform_core.stream.measures import observed_in
-    from platform_core.stream.plan import INPUT
 
     computed: Any = frame
     metrics = observed_in(computed._jdf.queryExecution())

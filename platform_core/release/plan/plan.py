@@ -10,6 +10,7 @@ from platform_core.archived.protocol import PROTOCOL
 from platform_core.control import clients, releases
 from platform_core.control.releases import Release
 from platform_core.control.store import ControlStore
+from platform_core.declare import described
 from platform_core.errors import ServiceUnavailable
 from platform_core.release import archive, topics
 from platform_core.release.plan.changes import Change, Kind, Version, changes, kind_of
@@ -69,18 +70,13 @@ def changes_of(settings: Settings, live: Release, tree: Tree) -> list[Change]:
 
 
 def inputs_of(declared: Mapping[str, Any]) -> list[str]:
-    return list(dict.fromkeys(part["topic"]["name"] for part in declared["inputs"].values()))
+    return described.topics(described.inputs(declared).values())
 
 
 def readings_of(declared: Mapping[str, Any]) -> list[list[str]]:
     """The topics of each of the job's sources: those of events, those of lookups."""
-    parts = declared["inputs"].values()
-    kinds = ([part for part in parts if (part["is"] == "Lookup") is looked_up] for looked_up in (False, True))
-    return [list(dict.fromkeys(part["topic"]["name"] for part in kind)) for kind in kinds]
-
-
-def lookups_of(declared: Mapping[str, Any]) -> list[str]:
-    return [name for name, part in declared["inputs"].items() if part["is"] == "Lookup"]
+    kinds = described.transformed(declared), described.lookups(declared)
+    return [described.topics(parts.values()) for parts in kinds]
 
 
 def _weighed(settings: Settings, store: ControlStore, live: Release | None, tree: Tree, plan: Plan) -> Plan:
@@ -93,7 +89,7 @@ def _weighed(settings: Settings, store: ControlStore, live: Release | None, tree
     if live is None or plan.reading is None:
         return plan
     needed = time_of(store, live.id, plan.reading.records)
-    room = room_of(settings, live.id, lookups_of(live.manifest["declared"]))
+    room = room_of(settings, live.id, list(described.lookups(live.manifest["declared"])))
     return replace(plan, time=needed, room=room, notes=tuple(notes(plan.reading, needed.hours)))
 
 

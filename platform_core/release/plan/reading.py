@@ -10,7 +10,7 @@ from platform_core.control.position import records_between
 from platform_core.control.store import ControlStore
 from platform_core.release.plan.sampling import Sample, sampled
 from platform_core.settings import Settings
-from platform_core.stream.landed import Landed, raw_tables
+from platform_core.stream.inputs.landed import Landed, raw_tables
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ def tree_of(settings: Settings, job: str) -> Tree:
 def downstream(job: StreamingJob, root: Path) -> Iterator[Reader]:
     topic = job.publish.topic.name if job.publish else None
     for other in load_jobs(root).values():
-        for name, part in other.inputs.items():
+        for name, part in other.of_topics.items():
             if part.topic.name == topic:
                 yield Reader("job", other.name, f"topic {topic} as {name}")
     for daily in load_daily_tables(root).values():

@@ -26,12 +26,12 @@ from platform_core.compare import Comparison, Side, compare
 from platform_core.control.catch_up import duration
 from platform_core.control.position import as_text
 from platform_core.control.releases import Release
+from platform_core.declare import described
 from platform_core.errors import BatchFailed
 from platform_core.release import archive
 from platform_core.release.plan.recent import Recent, recent
 from platform_core.release.plan.tree import Tree
 from platform_core.release.plan.wording import moment
-from platform_core.release.starting import EVENTS, LOOKUPS, topics_of
 from platform_core.settings import Settings
 
 if TYPE_CHECKING:
@@ -78,7 +78,10 @@ class Sides:
         """Chooses the records and lets both run. What it returns waits for them, and compares. `tell` hears of it."""
         began = time.monotonic()
         declared = [self._live.manifest["declared"], tree.declared]
-        events, lookups = ([name for one in declared for name in topics_of(one, *kind)] for kind in (EVENTS, LOOKUPS))
+        events, lookups = (
+            [name for one in declared for name in described.topics(kind(one).values())]
+            for kind in (described.transformed, described.lookups)
+        )
         tell(f"choosing the records of the last {duration(last.total_seconds())}")
         chosen = recent(Broker(self._settings), events, lookups, last, most)
         tell(f"reading {chosen.records:,} records up to {moment(chosen.until_ms)} on both sides")

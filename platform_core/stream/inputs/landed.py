@@ -170,7 +170,7 @@ def stream_of(spark: SparkSession, tables: Mapping[str, Landed], begins: Offsets
     """All topics' records from their tables, in one reading."""
     from pyspark import cloudpickle
 
-    from platform_core.stream import landed_source
+    from platform_core.stream.inputs import landed_source
 
     cloudpickle.register_pickle_by_value(landed_source)  # workers of a cluster have none of our modules
     spark.dataSource.register(landed_source.LandedSource)

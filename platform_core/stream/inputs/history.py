@@ -12,9 +12,9 @@ from platform_core.control.position import Offsets
 from platform_core.control.store import ControlStore
 from platform_core.declare import StreamingJob
 from platform_core.settings import Settings
-from platform_core.stream.landed import Landed, landed, needed
-from platform_core.stream.landed_source import COLUMNS, SCHEMA
-from platform_core.stream.source import event_topics, lookup_topics, records_in
+from platform_core.stream.inputs.kafka_source import event_topics, lookup_topics, records_in
+from platform_core.stream.inputs.landed import Landed, landed, needed
+from platform_core.stream.inputs.landed_source import COLUMNS, SCHEMA
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

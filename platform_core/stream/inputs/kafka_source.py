@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from platform_core.control.position import Offsets, as_text, records_between
-from platform_core.declare import Lookup, StreamingJob, Topic
+from platform_core.declare import StreamingJob, Topic
 from platform_core.names import ReleaseId
 from platform_core.settings import Settings
-from platform_core.stream.landed import Landed, stream_of
+from platform_core.stream.inputs.kind import largest_batch
+from platform_core.stream.inputs.landed import Landed, stream_of
+from platform_core.stream.intake import taken
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -20,24 +24,12 @@ if TYPE_CHECKING:
 _LARGEST_POLL = 100_000  # records
 
 
-class Source(Protocol):
-    """Where records come from: columns key, value, topic, partition, offset, timestamp, as Kafka's source has them."""
-
-    def events(self) -> DataFrame:
-        """Every record of the event topics, in one reading, so that all topics advance together."""
-        ...
-
-    def lookups(self) -> DataFrame | None:
-        """Every record of the lookup topics, read ahead as far as there is; None without lookups."""
-        ...
-
-
 def event_topics(job: StreamingJob) -> list[Topic]:
     return list({part.topic.name: part.topic for part in job.streams.values()}.values())
 
 
 def lookup_topics(job: StreamingJob) -> list[Topic]:
-    return list({part.topic.name: part.topic for part in job.inputs.values() if isinstance(part, Lookup)}.values())
+    return list({part.topic.name: part.topic for part in job.lookups.values()}.values())
 
 
 class KafkaStream:
@@ -64,14 +56,12 @@ class KafkaStream:
         self._spark, self._settings, self._job, self._release = spark, settings, job, release
         self._begins, self._over_gaps, self._tables = begins, over_gaps, tables
 
-    @property
-    def most(self) -> int:
-        """How many events a batch can have."""
-        bounds = self._settings.batches
-        return bounds.max_records if self._job.state == "disk" else min(bounds.max_records, bounds.max_in_memory)
+    def rows(self, name: str, delay: timedelta | None) -> DataFrame:
+        return taken(self._events, name, self._job.streams[name], delay)
 
-    def events(self) -> DataFrame:
-        return self._read(event_topics(self._job), str(self.most))
+    @cached_property
+    def _events(self) -> DataFrame:
+        return self._read(event_topics(self._job), str(largest_batch(self._settings, self._job)))
 
     def lookups(self) -> DataFrame | None:
         topics = lookup_topics(self._job)

@@ -1,0 +1,171 @@
+"""What a job reads: inputs, each of a kind of its own."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+from platform_core.declare.durations import duration
+from platform_core.declare.topics import Format, Topic, is_topic
+from platform_core.declare.wanted import are
+from platform_core.errors import DeclarationError
+
+
+@dataclass(frozen=True)
+class RowRule:
+    """A condition that each record of an input keeps; one for which it is false or null goes to the job's rejects."""
+
+    name: str
+    holds: str  # SQL over the input's columns
+
+
+class Input(ABC):
+    """What a job reads of one topic or table. `platform_core/stream/inputs/` says of each kind how it is read."""
+
+    transformed: ClassVar[bool] = True  # the transform takes its rows; of another, the platform does
+
+    @property
+    @abstractmethod
+    def reads(self) -> str:
+        """The topic or table, by which positions name its place."""
+
+    @property
+    def late_after(self) -> timedelta | None:
+        """None: it has no clock, and nothing of it is late."""
+        return None
+
+    @property
+    def watermarked(self) -> bool:
+        """Whether the watermark, and not the record itself, says what is late."""
+        return False
+
+
+@dataclass(frozen=True)
+class OfTopic(Input):
+    """An input of Kafka records."""
+
+    verbatim: ClassVar[bool] = False  # its records are taken as bytes and coordinates
+
+    topic: Topic
+
+    @property
+    def reads(self) -> str:
+        return self.topic.name
+
+    @property
+    def row_rules(self) -> tuple[RowRule, ...]:
+        return ()
+
+    @property
+    @abstractmethod
+    def furthest(self) -> str:
+        """How far ahead an event time may be."""
+
+    @property
+    def far_future(self) -> timedelta:
+        return duration(self.furthest, "future")
+
+
+@dataclass(frozen=True)
+class Stream(OfTopic):
+    """An input whose every record is an event.
+
+    Where event time is a field, a record is late when its timestamp is more than `lateness` after its event time:
+    decided record by record, the same in every replay. Where the record's timestamp is the event time, the
+    watermark decides: a record behind it no longer reaches windows that have closed. Without a lateness there is no
+    clock, and nothing is late.
+    """
+
+    lateness: str | None = None
+    future: str = "1 day"  # an event time further ahead than this is refused; it would close every window
+    rules: tuple[RowRule, ...] = ()
+
+    def __post_init__(self) -> None:
+        is_topic(self.topic, f"{type(self).__name__}({self.topic!r})")
+        here = f"Stream({self.topic.name!r})"
+        are(self.rules, RowRule, f"{here}.rules", "rules=(RowRule('positive', 'price > 0'),)")
+        if self.lateness is not None:
+            duration(self.lateness, f"{here}.lateness")
+        duration(self.future, f"{here}.future")
+
+    @property
+    def late_after(self) -> timedelta | None:
+        return None if self.lateness is None else duration(self.lateness, "lateness")
+
+    @property
+    def watermarked(self) -> bool:
+        return self.lateness is not None and self.topic.event_time is None
+
+    @property
+    def row_rules(self) -> tuple[RowRule, ...]:
+        return self.rules
+
+    @property
+    def furthest(self) -> str:
+        return self.future
+
+
+@dataclass(frozen=True)
+class Raw(Stream):
+    """An input whose every record is taken as it is: bytes and coordinates. None is parsed, refused or late.
+
+    The transform gets `key` and `value` as bytes, whatever the topic says of them, and `record`.
+    """
+
+    verbatim: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.lateness is not None or self.rules:
+            raise DeclarationError(
+                f"Raw({self.topic.name!r}): lateness and rules need what is in a record.", remedy="Leave them out."
+            )
+        whole = {"format": Format.BYTES, "value": "value BINARY", "event_time": None, "tombstones": False}
+        object.__setattr__(
+            self, "topic", replace(self.topic, **whole, personal=("value",) if self.topic.personal else ())
+        )
+
+
+@dataclass(frozen=True)
+class Lookup(OfTopic):
+    """A keyed topic read as a table, joined to each output row as of the row's own time.
+
+    The newest record of the key not later than `at` is taken, whatever has come since; where there is none, or a
+    tombstone, `otherwise` stands in its place. An event waits at most `wait` of event time for a record on its way.
+    """
+
+    transformed: ClassVar[bool] = False
+
+    on: str  # the transform's column that holds the topic's key
+    at: str  # the transform's TIMESTAMP column that says as of when
+    takes: tuple[str, ...]
+    otherwise: Mapping[str, Any] = field(default_factory=dict)
+    wait: str = "0 seconds"
+    future: str = "1 day"  # a record dated further ahead than this is refused; it would end every waiting
+
+    def __post_init__(self) -> None:
+        is_topic(self.topic, f"Lookup({self.topic!r})")
+        here = f"Lookup({self.topic.name!r})"
+        are(self.takes, str, f"{here}.takes", "takes=('name',)")
+        duration(self.wait, f"{here}.wait")
+        duration(self.future, f"{here}.future")
+        if self.topic.key is None:
+            raise DeclarationError(f"{here}.topic: it has no key.", remedy="Declare the topic's `key`.")
+        unknown = sorted(set(self.takes) - {column.name for column in self.topic.columns})
+        if unknown:
+            raise DeclarationError(
+                f"{here}.takes: {unknown[0]!r} is not a column of the topic.", remedy="Take columns of its value."
+            )
+        object.__setattr__(self, "otherwise", MappingProxyType(dict(self.otherwise)))
+
+    @property
+    def waits(self) -> timedelta:
+        return duration(self.wait, "wait")
+
+    @property
+    def furthest(self) -> str:
+        return self.future
