@@ -19,6 +19,14 @@ def did_you_mean(written: str, known: Iterable[str]) -> str:
     return f" Did you mean {near[0]!r}?" if near else ""
 
 
+def named(text: str) -> tuple[str, ReleaseId | None]:
+    """What a person may name: a job, or one of its releases as in stock_stats@v2."""
+    if "@" not in text:
+        return text, None
+    release = ReleaseId.parse(text)
+    return release.job, release
+
+
 @dataclass(frozen=True, order=True)
 class ReleaseId:
     job: str

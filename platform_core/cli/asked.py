@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,8 +10,6 @@ import typer
 
 from platform_core.cli.checkout import notes
 from platform_core.cli.output import say
-from platform_core.errors import UsageError
-from platform_core.names import did_you_mean
 
 if TYPE_CHECKING:
     from platform_core.control.store import ControlStore
@@ -41,15 +38,6 @@ def store_of(settings: Settings) -> ControlStore:
     from platform_core.control.store import ControlStore
 
     return ControlStore.open(settings)
-
-
-def refuse_unknown_job(name: str, known: Iterable[str]) -> None:
-    """`known` are the jobs that can be meant: the tree's, or those that were ever started."""
-    there = sorted(set(known))
-    if name not in there:
-        raise UsageError(
-            f"There is no job {name!r}.{did_you_mean(name, there)}", remedy=f"Jobs: {', '.join(there) or 'none'}."
-        )
 
 
 def who() -> str:

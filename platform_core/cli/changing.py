@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,7 +10,7 @@ import typer
 
 from platform_core.cli.asked import job_names_here, releases_here, settings_of, store_of, who
 from platform_core.cli.output import AsJson, print_json, say, text_table
-from platform_core.errors import BatchFailed, ServiceUnavailable, UsageError
+from platform_core.errors import UsageError
 from platform_core.names import ReleaseId
 
 if TYPE_CHECKING:
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from platform_core.cutover.model import Cutover
 
 _PANEL = "Releases"
-_LOOK_SECONDS = 0.1
 Jobs = Annotated[
     list[str],
     typer.Argument(metavar="JOB...", help="Jobs; all their tables move at once.", autocompletion=job_names_here),
@@ -57,11 +55,10 @@ def cutover(
 
       weir cutover stock_stats@v2
     """
-    from platform_core.cutover import request
+    from platform_core.operations import change
 
     store = store_of(settings_of(context))
-    _refuse_silence(store)
-    _carried(store, request.cut_over(store, jobs, who(), reason=reason, seconds=seconds), wait, as_json)
+    _finish(store, change.cut_over(store, jobs, who(), reason, seconds), wait, as_json)
 
 
 def rollback(
@@ -82,11 +79,10 @@ def rollback(
 
       weir rollback stock_stats@v1
     """
-    from platform_core.cutover import request
+    from platform_core.operations import change
 
     store = store_of(settings_of(context))
-    _refuse_silence(store)
-    _carried(store, request.roll_back(store, jobs, who(), reason=reason, seconds=seconds), wait, as_json)
+    _finish(store, change.roll_back(store, jobs, who(), reason, seconds), wait, as_json)
 
 
 def retire(
@@ -170,49 +166,16 @@ def history(
         say(f"Nothing was ever asked of {job!r}.")
 
 
-def _carried(store: ControlStore, found: Cutover, wait: bool, as_json: bool) -> None:
+def _finish(store: ControlStore, found: Cutover, wait: bool, as_json: bool) -> None:
+    from platform_core.operations.wait import for_cutover, refuse_aborted
+
     if wait and found.open:
-        found = _watched(store, found)
+        found = for_cutover(store, found, say)
     if as_json:
         print_json(_plain(found))
     else:
         print("\n".join(f"{move.table}: {_outcome(found, move.old, move.new)}" for move in found.moves))
-    if found.phase == "aborted":
-        raise BatchFailed(
-            f"{found.kind.capitalize()} {found.id} was given up: {found.why}. Nothing has changed.",
-            remedy="See `weir status` and `weir logs`, then ask again.",
-        )
-
-
-def _watched(store: ControlStore, found: Cutover) -> Cutover:
-    """Until it has ended; a line for each phase, and one for what it waits for when that changes."""
-    from platform_core.cutover import protocol
-
-    told = ""
-    while True:
-        line = f"{found.kind} {found.id}: {found.phase}" + (f", {found.why}" if found.why else "")
-        if line != told:
-            say(f"{_since(found):5.1f} s  {line}")
-            told = line
-        if not found.open:
-            return found
-        time.sleep(_LOOK_SECONDS)
-        found = _again(store, protocol.get, found)
-
-
-def _again(store: ControlStore, get: Any, found: Cutover) -> Cutover:
-    try:
-        return get(store, found.id)
-    except ServiceUnavailable as error:  # the cutover stands in the store, and goes on when that is back
-        say(f"{error.what} Waiting for it.")
-        time.sleep(1.0)
-        return found
-
-
-def _since(found: Cutover) -> float:
-    times = (found.requested_at, found.held_at, found.aligned_at, found.flipped_at, found.ended_at)
-    known = [at for at in times if at is not None]
-    return (max(known) - found.requested_at).total_seconds()
+    refuse_aborted(found)
 
 
 def _outcome(found: Cutover, old: ReleaseId, new: ReleaseId) -> str:
@@ -236,18 +199,6 @@ def _plain(found: Cutover) -> dict[str, Any]:
     ]
     told = {name: part for name, part in vars(found).items() if name not in ("moves", "late")}
     return {**told, "moves": moves}
-
-
-def _refuse_silence(store: ControlStore) -> None:
-    """Nobody would give it up after its deadline, and the live releases would stand still."""
-    from platform_core.control import services
-
-    beat = services.all(store).get("supervisor")
-    if beat is None or beat.age_seconds > services.SILENT_SECONDS:
-        raise ServiceUnavailable(
-            "NOTHING SUPERVISES: nobody would carry the cutover through. It was not asked for.",
-            remedy="Start the supervisor with `weir up`, then ask again.",
-        )
 
 
 def _tables(store: ControlStore, job: str) -> set[str]:

@@ -6,23 +6,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from platform_core.cli.asked import job_names_here, refuse_unknown_job, settings_of, store_of, who
+from platform_core.cli.asked import job_names_here, settings_of, store_of, who
 from platform_core.cli.output import AsJson, print_json, say, text_table
 from platform_core.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from datetime import timedelta
-
     from platform_core.control.releases import Release
     from platform_core.control.store import ControlStore
     from platform_core.release.plan.plan import Plan
     from platform_core.release.plan.trial import Trial
-    from platform_core.settings import Settings
 
 _PANEL = "Releases"
 EXIT_REVISION, EXIT_REPLAY = 10, 11
-_REVISION_SECONDS = 120.0  # for the driver to end its batch and for another to start
 Job = Annotated[str, typer.Argument(help="A job of the working tree.", autocompletion=job_names_here)]
 
 
@@ -54,18 +49,15 @@ def plan(
 
       weir plan stock_stats --last 10m --markdown > comment.md
     """
-    from platform_core.declare.discover import job_names
-    from platform_core.release.plan.plan import plan_of
+    from platform_core.operations import plan as operation
     from platform_core.release.plan.recent import length
 
     settings = settings_of(context)
-    refuse_unknown_job(job, job_names(settings.root))
     store = store_of(settings)
-    store.migrate()
     if last is None:
-        found, tried = plan_of(job, settings, store), None
+        found, tried = operation.plan(settings, store, job), None
     else:
-        found, tried = _tried(job, settings, store, length(last), most)
+        found, tried = operation.tried(settings, store, job, length(last), most, say)
     _show(found, tried, as_markdown=as_markdown, as_json=as_json)
     raise typer.Exit(_code(found))
 
@@ -109,46 +101,37 @@ def release(
     """
     if (revision or back_to is not None) and (again or start != "earliest" or (revision and back_to is not None)):
         raise UsageError("A revision replays nothing.", remedy="Give --revision or --back-to alone.")
-    settings = settings_of(context)
-    if back_to is None:
-        from platform_core.declare.discover import job_names
+    from platform_core.operations import change
+    from platform_core.operations.wait import for_revision
+    from platform_core.release.candidate import Asked
 
-        refuse_unknown_job(job, job_names(settings.root))
+    settings = settings_of(context)
     store = store_of(settings)
-    store.migrate()
     if revision or back_to is not None:
-        made = _revised(job, back_to, settings, store, note)
+        made = change.revise(settings, store, job, who(), note, back_to)
         _tell_warnings(made)
         if wait:
-            _await_revision(made, store)
+            for_revision(store, made)
         _tell_made(made, f"{made.title}: in force", as_json)
         return
-    from platform_core.release.candidate import Asked, release_candidate
-
-    made = release_candidate(job, settings, store, who(), Asked(start, note, again))
+    made = change.release(settings, store, job, who(), Asked(start, note, again))
     _tell_warnings(made)
     said = f"{made.id}: replaying from {start}, beside the live release"
     if wait:
         say(said)
-        made, said = _replayed(made, store)
+        made, said = replayed(made, store)
     _tell_made(made, said, as_json)
 
 
-def _await_revision(made: Release, store: ControlStore) -> None:
-    """Nothing to wait for where the release is not wanted to run."""
-    from platform_core.cli.awaiting import await_all
-    from platform_core.control import wanted
-
-    asked = wanted.of(store, made.id)
-    if asked is not None and asked.state == "run":
-        await_all(store, [asked], "run", _REVISION_SECONDS)
-
-
-def _replayed(made: Release, store: ControlStore) -> tuple[Release, str]:
-    from platform_core.cli.awaiting import await_replay
+def replayed(made: Release, store: ControlStore) -> tuple[Release, str]:
     from platform_core.control import releases
+    from platform_core.operations.wait import for_replay
 
-    await_replay(store, made.id)
+    try:
+        for_replay(store, made.id, say)
+    except KeyboardInterrupt:
+        say(f"{made.id} replays on; `weir status {made.id.job}` shows how far it is.")
+        raise
     there = releases.get(store, made.id)
     return there, f"{there.id}: {there.state}; see `weir compare {there.id.job}`, then `weir cutover {there.id.job}`"
 
@@ -158,14 +141,6 @@ def _tell_warnings(made: Release) -> None:
         say(f"warning: {warning}")
 
 
-def _revised(job: str, back_to: int | None, settings: Settings, store: ControlStore, note: str) -> Release:
-    from platform_core.release import revising
-
-    if back_to is not None:
-        return revising.go_back(job, back_to, settings, store, who(), note)
-    return revising.revise(job, settings, store, who(), note)
-
-
 def _tell_made(made: Release, said: str, as_json: bool) -> None:
     if as_json:
         start = made.replay_from.plain() if made.replay_from else None
@@ -173,40 +148,6 @@ def _tell_made(made: Release, said: str, as_json: bool) -> None:
         print_json(told)
     else:
         print(said)
-
-
-def _tried(job: str, settings: Settings, store: ControlStore, last: timedelta, most: int) -> tuple[Plan, Trial | None]:
-    """The plan, made while both sides run. No trial where the live release runs the same code: nothing could differ."""
-    from platform_core.release.plan.changes import Kind, kind_of
-    from platform_core.release.plan.plan import changes_of, live_of, plan_of
-    from platform_core.release.plan.tree import tree_of
-    from platform_core.release.plan.trial import sides
-
-    live = live_of(store, job)
-    if live is None:
-        raise UsageError(f"Job {job!r} has no live release to compare with.", remedy=f"`weir start {job}` makes one.")
-    tell = _timed()
-    tell(f"starting {live.title} and the working tree, each with its own Spark")
-    with sides(settings, live) as both:  # their Sparks start meanwhile
-        tell("comparing their declarations")
-        tree = tree_of(settings, job)
-        if kind_of(changes_of(settings, live, tree)) is Kind.NONE:
-            return plan_of(job, settings, store, tree), None
-        result = both.run(tree, last, most, tell)
-        tell("asking what a replay would read and cost")
-        return plan_of(job, settings, store, tree), result()
-
-
-def _timed() -> Callable[[str], None]:
-    """Tells, beside the result, what is done at the moment and how long all has taken so far."""
-    import time
-
-    began = time.monotonic()
-
-    def tell(what: str) -> None:
-        say(f"{time.monotonic() - began:5.1f} s  {what} ...")
-
-    return tell
 
 
 def _show(found: Plan, tried: Trial | None, *, as_markdown: bool, as_json: bool) -> None:

@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from platform_core.cli import facts
 from platform_core.cli.asked import job_names_here, settings_of, store_of
-from platform_core.cli.facts import Line, Supervision
 from platform_core.cli.output import AsJson, print_json, say, text_table
 from platform_core.errors import WeirError
 
@@ -20,6 +18,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
+    from platform_core.control.services import Supervision
+    from platform_core.operations.status import Line
     from platform_core.services.state import State
     from platform_core.settings import Settings
 
@@ -78,9 +78,11 @@ class Look:
         return found if any(one.phase not in ("stopped", "external") for one in found) else ()
 
     def releases(self) -> tuple[list[Line], Supervision]:
+        from platform_core.operations import status
+
         self._store = self._store or store_of(self._settings)
-        read = facts.read(self._store)
-        return facts.lines(read, self._jobs), facts.supervision(read)
+        read = status.read(self._store)
+        return status.lines(read, self._jobs), read.supervision
 
 
 def _print(look: Look, as_json: bool) -> None:

@@ -87,10 +87,7 @@ def compare_releases(
 
 def pair_of(store: ControlStore, job: str, candidate: ReleaseId | None = None) -> Pair:
     """The live release and the candidate, or the one that is named; without a candidate the one on standby."""
-    known = releases.of_job(store, job)
-    live = next((one for one in known if one.state == "live"), None)
-    if live is None:
-        raise UsageError(f"Job {job!r} has no live release.", remedy=f"`weir start {job}` makes one.")
+    live, known = releases.live_or_refused(store, job), releases.of_job(store, job)
     other = _named(known, candidate) if candidate else _second(known)
     if other is None or other.id == live.id:
         raise UsageError(

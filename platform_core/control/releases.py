@@ -137,8 +137,30 @@ def of_job(store: ControlStore, job: str) -> list[Release]:
         return [_row(row) for row in cursor]
 
 
+def live(store: ControlStore, job: str) -> Release | None:
+    return next((one for one in of_job(store, job) if one.state == "live"), None)
+
+
 def live_of(store: ControlStore, job: str) -> ReleaseId | None:
-    return next((one.id for one in of_job(store, job) if one.state == "live"), None)
+    found = live(store, job)
+    return None if found is None else found.id
+
+
+def live_or_refused(store: ControlStore, job: str) -> Release:
+    found = live(store, job)
+    if found is None:
+        raise UsageError(f"Job {job!r} has no live release.", remedy=f"`weir start {job}` makes one.")
+    return found
+
+
+def refuse_other_table(release: Release, table: str) -> None:
+    """Before readers of the job's `table` are to read the release."""
+    written = release.manifest.get("output", {}).get("table")
+    if written != table:
+        raise UsageError(
+            f"{release.id} writes table {written!r}, and readers of its job read {table!r}.",
+            remedy=f"Give the job its output table {table!r} again, or make it a job of another name.",
+        )
 
 
 def all(store: ControlStore) -> list[Release]:

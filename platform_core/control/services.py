@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -19,6 +20,30 @@ class Beat:
     beat_at: datetime
     age_seconds: float  # on Postgres's clock
     detail: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Supervision:
+    """Whether anybody makes true what is wanted."""
+
+    there: bool
+    heard_seconds_ago: float | None
+
+    @property
+    def heard(self) -> str:
+        ago = self.heard_seconds_ago
+        return "was never heard of" if ago is None else f"was last heard of {ago:.0f} s ago"
+
+    def __str__(self) -> str:
+        if self.there:
+            return "supervisor: running"
+        return f"The supervisor {self.heard}. NOTHING SUPERVISES; start it with `weir up`"
+
+
+def supervision(beats: Mapping[str, Beat]) -> Supervision:
+    beat = beats.get("supervisor")
+    age = None if beat is None else beat.age_seconds
+    return Supervision(age is not None and age <= SILENT_SECONDS, age)
 
 
 def beat(store: ControlStore, name: str, detail: dict[str, Any]) -> None:

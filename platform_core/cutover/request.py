@@ -14,16 +14,15 @@ from platform_core.control.store import ControlStore
 from platform_core.cutover import gates, protocol
 from platform_core.cutover.model import Cutover, Kind, Move
 from platform_core.errors import UsageError
-from platform_core.names import ReleaseId
+from platform_core.names import ReleaseId, named
 
 DEADLINE_SECONDS = 120.0
 FactsOf = Callable[[ControlStore, Move], gates.Facts]
-Named = Sequence[str]  # jobs, or releases to move to, as in stock_stats@v2
 
 
 def cut_over(
     store: ControlStore,
-    named: Named,
+    names: Sequence[str],
     by: str,
     *,
     reason: str = "",
@@ -31,7 +30,7 @@ def cut_over(
     facts_of: FactsOf = gates.facts_of,
 ) -> Cutover:
     """All tables of the jobs, to their candidates, in one. UsageError with everything that a gate refuses."""
-    moves = [_forward(store, one) for one in named]
+    moves = [_forward(store, one) for one in names]
     there = _there_already(store, "cutover", moves)
     if there is not None:
         return there
@@ -46,10 +45,10 @@ def cut_over(
 
 
 def roll_back(
-    store: ControlStore, named: Named, by: str, *, reason: str = "", seconds: float = DEADLINE_SECONDS
+    store: ControlStore, names: Sequence[str], by: str, *, reason: str = "", seconds: float = DEADLINE_SECONDS
 ) -> Cutover:
     """All tables of the jobs, back to the releases that they were cut over from; no gates: it shall always go."""
-    moves = [_back(store, one) for one in named]
+    moves = [_back(store, one) for one in names]
     there = _there_already(store, "rollback", moves)
     if there is not None:
         return there
@@ -62,7 +61,7 @@ def roll_back(
 
 def _forward(store: ControlStore, name: str) -> Move:
     """A move to itself says that it is live already."""
-    job, asked = _parsed(name)
+    job, asked = named(name)
     table, live = _live(store, job)
     found = asked or next((one.id for one in releases.of_job(store, job) if _candidate(one)), None)
     if found is None:
@@ -72,15 +71,15 @@ def _forward(store: ControlStore, name: str) -> Move:
         standby = [one.id for one in releases.of_job(store, job) if one.state == "standby"]
         forward = f", or name one on standby, as in `weir cutover {standby[-1]}`" if standby else ""
         raise UsageError(f"{job} has no candidate.", remedy=f"Make one with `weir release {job}`{forward}.")
-    _refuse_other_table(store, found, table)
+    releases.refuse_other_table(releases.get(store, found), table)
     return Move(table, live, found)
 
 
 def _back(store: ControlStore, name: str) -> Move:
-    job, asked = _parsed(name)
+    job, asked = named(name)
     table, live = _live(store, job)
     if asked is not None:
-        _refuse_other_table(store, asked, table)
+        releases.refuse_other_table(releases.get(store, asked), table)
         return Move(table, live, asked)
     for done in protocol.of_table(store, table):
         move = next(move for move in done.moves if move.table == table)
@@ -92,13 +91,6 @@ def _back(store: ControlStore, name: str) -> Move:
     )
 
 
-def _parsed(name: str) -> tuple[str, ReleaseId | None]:
-    if "@" not in name:
-        return name, None
-    release = ReleaseId.parse(name)
-    return release.job, release
-
-
 def _candidate(release: Release) -> bool:
     return release.state in releases.CANDIDATE
 
@@ -108,15 +100,6 @@ def _live(store: ControlStore, job: str) -> tuple[str, ReleaseId]:
         if alias.release.job == job:
             return table, alias.release
     raise UsageError(f"Job {job!r} has no live release.", remedy=f"`weir start {job}` makes one.")
-
-
-def _refuse_other_table(store: ControlStore, release: ReleaseId, table: str) -> None:
-    written = releases.get(store, release).manifest.get("output", {}).get("table")
-    if written != table:
-        raise UsageError(
-            f"{release} writes table {written!r}, and readers of its job read {table!r}.",
-            remedy=f"Give the job its output table {table!r} again, or make it a job of another name.",
-        )
 
 
 def _refuse_unable(store: ControlStore, move: Move) -> None:

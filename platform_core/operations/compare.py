@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
+from platform_core import names
 from platform_core.compare import Explain
 from platform_core.compare.explain import (
     LATE,
@@ -22,7 +23,6 @@ from platform_core.control.position import Position
 from platform_core.control.positions import Committed
 from platform_core.control.releases import Release
 from platform_core.control.store import ControlStore
-from platform_core.names import ReleaseId
 from platform_core.release import archive
 from platform_core.settings import Settings
 
@@ -42,7 +42,7 @@ def compare(
 
     To explain differences, records are read again in the newer release's own archive, which starts Spark.
     """
-    release = ReleaseId.parse(named) if "@" in named else None
+    job, release = names.named(named)
 
     def explained_by(pair: Pair, allowed: Mapping[str, str]) -> Explain:
         return _explain(settings, store, pair, allowed)
@@ -50,7 +50,7 @@ def compare(
     return compare_releases(
         settings,
         store,
-        release.job if release else named,
+        job,
         release,
         by=by,
         expect=expect,

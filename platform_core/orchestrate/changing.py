@@ -6,28 +6,23 @@ audit line, `weir history JOB`.
 
 from __future__ import annotations
 
-import time
-
 import dagster as dg
 from pydantic import Field
 
-from platform_core.control import releases
-from platform_core.cutover import protocol
 from platform_core.cutover.model import Cutover
-from platform_core.cutover.request import cut_over, roll_back
 from platform_core.errors import BatchFailed, UsageError
-from platform_core.names import ReleaseId
+from platform_core.operations import change
 from platform_core.operations.compare import compare
+from platform_core.operations.names import oldest_standby
+from platform_core.operations.plan import plan
+from platform_core.operations.wait import for_cutover, refuse_aborted
 from platform_core.orchestrate.platform import Platform
 from platform_core.orchestrate.steering import Request, Why, stream_job
-from platform_core.release.candidate import Asked, release_candidate
-from platform_core.release.plan.plan import plan_of
+from platform_core.release.candidate import Asked
 from platform_core.release.plan.wording import markdown
 from platform_core.release.reset import reset
 from platform_core.release.retire import retire
 from platform_core.release.starting import EARLIEST
-
-_LOOK_SECONDS = 0.2
 
 
 class From(Why):
@@ -55,12 +50,12 @@ def changing_jobs(platform: Platform) -> list[dg.JobDefinition]:
 
 
 def _plan(platform: Platform, request: Request) -> str:
-    return markdown(plan_of(request.job, platform.settings, platform.store))
+    return markdown(plan(platform.settings, platform.store, request.job))
 
 
 def _release(platform: Platform, request: Request) -> str:
     asked = Asked(start=request.start, note=request.reason, again=True)
-    made = release_candidate(request.job, platform.settings, platform.store, request.by, asked)
+    made = change.release(platform.settings, platform.store, request.job, request.by, asked)
     return f"{made.id} replays from {made.replay_from.asked if made.replay_from else 'earliest'}"
 
 
@@ -76,13 +71,17 @@ def _compare(platform: Platform, request: Request) -> str:
 
 
 def _cut_over(platform: Platform, request: Request) -> str:
-    asked = cut_over(platform.store, _together(platform, request), request.by, reason=request.reason)
-    return _awaited(platform, asked)
+    return _ended(platform, change.cut_over(platform.store, _together(platform, request), request.by, request.reason))
 
 
 def _roll_back(platform: Platform, request: Request) -> str:
-    asked = roll_back(platform.store, _together(platform, request), request.by, reason=request.reason)
-    return _awaited(platform, asked)
+    return _ended(platform, change.roll_back(platform.store, _together(platform, request), request.by, request.reason))
+
+
+def _ended(platform: Platform, asked: Cutover) -> str:
+    found = for_cutover(platform.store, asked)
+    refuse_aborted(found)
+    return f"{found.kind} {found.id}: {', '.join(f'{move.new} is live' for move in found.moves)}"
 
 
 def _together(platform: Platform, request: Request) -> list[str]:
@@ -102,7 +101,7 @@ def _reset(platform: Platform, request: Request) -> str:
 
 def _retire(platform: Platform, request: Request) -> str:
     """The oldest that is on standby: a candidate that was not wanted after all is retired by name, from the CLI."""
-    gone = retire(platform.settings, platform.store, _oldest_standby(platform, request.job), request.by)
+    gone = retire(platform.settings, platform.store, oldest_standby(platform.store, request.job), request.by)
     return f"removed {', '.join(gone)}"
 
 
@@ -127,24 +126,3 @@ _ABOUT_COMPARE = (
     "Compares the candidate's table with the live one's at the same offsets; the run fails when they differ."
 )
 _ABOUT_RETIRE = "Removes the oldest release on standby: table, topic, checkpoint, group and code. For good."
-
-
-def _awaited(platform: Platform, asked: Cutover) -> str:
-    """It ends by itself: done, or given up at its deadline."""
-    found = asked
-    while found.open:
-        time.sleep(_LOOK_SECONDS)
-        found = protocol.get(platform.store, asked.id)
-    if found.phase == "aborted":
-        raise BatchFailed(
-            f"The {found.kind} of {', '.join(found.tables)} was given up: {found.why}. Nothing has changed.",
-            remedy="See infra/runbooks/cutover-does-not-end.md, then launch this job again.",
-        )
-    return f"{found.kind} {found.id}: {', '.join(f'{move.new} is live' for move in found.moves)}"
-
-
-def _oldest_standby(platform: Platform, job: str) -> ReleaseId:
-    found = [one.id for one in releases.of_job(platform.store, job) if one.state == "standby"]
-    if not found:
-        raise UsageError(f"{job} has no release on standby.", remedy="`weir status` lists its releases.")
-    return found[0]

@@ -33,12 +33,6 @@ def look(store: ControlStore, jobs: Mapping[str, StreamingJob]) -> Sighting:
         return Sighting(Supervisor(trouble=str(error)))
 
 
-def supervisor_silent_for(store: ControlStore) -> float | None:
-    """Seconds since its last sign of life; None when it was never heard of."""
-    beat = services.all(store).get(leases.SUPERVISOR)
-    return None if beat is None else beat.age_seconds
-
-
 def topic_ids(store: ControlStore, jobs: Mapping[str, StreamingJob]) -> dict[str, dict[str, str]]:
     """By topic and live release, the topic's id when the release was made; empty when the store does not answer."""
     found: dict[str, dict[str, str]] = {}

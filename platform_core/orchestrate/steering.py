@@ -6,15 +6,11 @@ from dataclasses import dataclass
 import dagster as dg
 from pydantic import Field
 
-from platform_core.control import aliases, wanted
 from platform_core.control.wanted import Wanted
-from platform_core.errors import ServiceUnavailable, UsageError, WeirError
-from platform_core.names import ReleaseId
-from platform_core.orchestrate.health import HEARTBEAT_SECONDS
+from platform_core.errors import WeirError
+from platform_core.operations import steer, supervised
 from platform_core.orchestrate.keys import live_key
-from platform_core.orchestrate.looking import supervisor_silent_for
 from platform_core.orchestrate.platform import Platform
-from platform_core.release.first import first_release
 
 USER_TAG = "user"  # set it in the launchpad's tags; the web page itself knows nobody
 
@@ -41,40 +37,29 @@ def steering_jobs(platform: Platform) -> list[dg.JobDefinition]:
     return [stream_job(platform, name, act, about) for name, (act, about) in _ACTIONS.items()]
 
 
-def _start(platform: Platform, request: Request) -> str:
-    release = first_release(request.job, platform.settings, platform.store, request.by).id
-    return _told(wanted.want(platform.store, release, "run", request.by, request.reason))
+def _steered(change: Callable[..., list[Wanted]]) -> Act:
+    def act(platform: Platform, request: Request) -> str:
+        (done,) = change(platform.settings, platform.store, [request.job], request.by, request.reason)
+        return f"{done.release} is now wanted to {done.state}, generation {done.generation}"
 
-
-def _stop(platform: Platform, request: Request) -> str:
-    return _told(wanted.want(platform.store, _live(platform, request.job), "stop", request.by, request.reason))
-
-
-def _pause(platform: Platform, request: Request) -> str:
-    return _told(wanted.want(platform.store, _live(platform, request.job), "pause", request.by, request.reason))
-
-
-def _restart(platform: Platform, request: Request) -> str:
-    return _told(wanted.restart(platform.store, _live(platform, request.job), request.by, request.reason))
-
-
-def _told(done: Wanted) -> str:
-    return f"{done.release} is now wanted to {done.state}, generation {done.generation}"
+    return act
 
 
 _ACTIONS: dict[str, tuple[Act, str]] = {
-    "start": (_start, "Starts one stream, or resumes it where it stands. The first start freezes release v1."),
-    "stop": (_stop, "Stops one stream after the batch in flight."),
-    "pause": (_pause, "Stops one stream after the batch in flight, for a while: `weir status` shows it as paused."),
-    "restart": (_restart, "Ends a stream's driver after the batch in flight and starts another, failures forgotten."),
+    "start": (
+        _steered(steer.start),
+        "Starts one stream, or resumes it where it stands. The first start freezes release v1.",
+    ),
+    "stop": (_steered(steer.stop), "Stops one stream after the batch in flight."),
+    "pause": (
+        _steered(steer.pause),
+        "Stops one stream after the batch in flight, for a while: `weir status` shows it as paused.",
+    ),
+    "restart": (
+        _steered(steer.restart),
+        "Ends a stream's driver after the batch in flight and starts another, failures forgotten.",
+    ),
 }
-
-
-def _live(platform: Platform, job: str) -> ReleaseId:
-    alias = aliases.live(platform.store, platform.jobs[job].output.name)
-    if alias is None:
-        raise UsageError(f"{job} was never started.", remedy="Launch the job `start` for it.")
-    return alias.release
 
 
 def stream_job(
@@ -118,7 +103,7 @@ def _loudly(platform: Platform, request: Request, act: Act, looks: bool) -> str:
     """A refusal is the run's failure, told in one sentence; none is retried."""
     try:
         if not looks:
-            _refuse_unless_supervised(supervisor_silent_for(platform.store))
+            supervised.require(platform.store)
         return act(platform, request)
     except WeirError as error:
         raise dg.Failure(description=str(error), allow_retries=False) from error
@@ -132,13 +117,4 @@ def _refuse_a_second_time(instance: dg.DagsterInstance, run: dg.DagsterRun) -> N
             f"Nothing was changed: run {first} had begun this, and its worker was lost. `weir history` says how far it "
             "came; launch the job anew for what is missing.",
             allow_retries=False,
-        )
-
-
-def _refuse_unless_supervised(silent_for: float | None) -> None:
-    if silent_for is None or silent_for > HEARTBEAT_SECONDS:
-        heard = "was never heard of" if silent_for is None else f"was last heard of {silent_for:.0f} s ago"
-        raise ServiceUnavailable(
-            f"Nothing was changed: the supervisor {heard}, and nobody would carry it out.",
-            remedy="Start it with `weir up`, then launch this job again.",
         )

@@ -21,7 +21,7 @@ from platform_core.release.freeze import Slot, frozen
 from platform_core.release.manifest import Manifest
 from platform_core.release.plan.changes import Change, Kind, kind_of
 from platform_core.release.plan.estimate import time_of
-from platform_core.release.plan.plan import changes_of, live_of, made_again
+from platform_core.release.plan.plan import changes_of, made_again
 from platform_core.release.plan.tree import Tree, tree_of
 from platform_core.release.starting import EARLIEST, start_of
 from platform_core.settings import Settings
@@ -36,7 +36,7 @@ class Asked:
 
 def release_candidate(job: str, settings: Settings, store: ControlStore, by: str, asked: Asked) -> Release:
     """1 refuse what needs no replay, 2 find where it begins, 3 freeze, 4 make its topic, 5 one row, wanted to run."""
-    live = live_or_refused(store, job)
+    live = releases.live_or_refused(store, job)
     releases.refuse_candidate(releases.of_job(store, job))
     tree = tree_of(settings, job)
     if not asked.again:
@@ -71,13 +71,6 @@ def _refuse_lost_race(
                 f"reading them takes about {needed.hours:.3g} ({needed.basis}).",
                 remedy="Raise the topic's retention, land it, or replay from a later time, with --from.",
             )
-
-
-def live_or_refused(store: ControlStore, job: str) -> Release:
-    live = live_of(store, job)
-    if live is None:
-        raise UsageError(f"Job {job!r} has no live release.", remedy=f"`weir start {job}` makes one.")
-    return live
 
 
 def changes_now(settings: Settings, live: Release, tree: Tree) -> list[Change]:

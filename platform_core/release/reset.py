@@ -11,7 +11,6 @@ from platform_core.control.store import ControlStore, Cursor
 from platform_core.cutover import protocol
 from platform_core.errors import UsageError
 from platform_core.names import ReleaseId
-from platform_core.release.candidate import live_or_refused
 from platform_core.release.freeze import Slot, frozen
 from platform_core.release.manifest import Manifest
 from platform_core.release.plan.tree import tree_of
@@ -34,13 +33,13 @@ def reset(settings: Settings, store: ControlStore, job: str, asked: str, by: str
     3. The live release's driver ends.
     4. One transaction: readers see the new one, which is wanted to run.
     """
-    old = live_or_refused(store, job)
+    old = releases.live_or_refused(store, job)
     _refuse_busy(store, job, old)  # 1
     # what is live reads no raw tables: a reset begins with what the broker has
     start = start_of(settings, None, tree_of(settings, job).declared, asked, old.replay_from)
     new = _made(settings, store, job, start, by, reason or f"reset from {asked}")  # 2
     table = str(old.manifest["output"]["table"])
-    _refuse_other_table(new, table)
+    releases.refuse_other_table(new, table)
     wanted.want(store, old.id, "stop", by, f"reset to {new.id}")  # 3
     await_end(store, old.id)
     with store.transaction() as cursor:  # 4
@@ -55,15 +54,6 @@ def _refuse_busy(store: ControlStore, job: str, live: Release) -> None:
         raise UsageError(
             f"{live.id} takes part in {under_way.kind} {under_way.id}, which is {under_way.phase}.",
             remedy="Wait for its end, then reset.",
-        )
-
-
-def _refuse_other_table(new: Release, table: str) -> None:
-    written = new.manifest["output"]["table"]
-    if written != table:
-        raise UsageError(
-            f"{new.id} writes table {written!r}, and readers of its job read {table!r}.",
-            remedy=f"Give the job its output table {table!r} again, or make it a job of another name.",
         )
 
 

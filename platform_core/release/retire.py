@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +22,7 @@ from platform_core.release.environment import Locks
 from platform_core.release.manifest import Manifest
 from platform_core.settings import Settings
 from platform_core.telemetry import event
+from platform_core.waiting import looks
 
 logger = logging.getLogger(__name__)
 
@@ -124,19 +124,17 @@ def _fresh(cursor: Cursor, release: ReleaseId, seconds: float) -> list[str]:
 def await_end(store: ControlStore, release: ReleaseId, seconds: float = STOP_SECONDS) -> None:
     """Until its driver, which is wanted to stop, has given its lease up; fenced then, so that none that is frozen
     writes when it wakes."""
-    deadline = time.monotonic() + seconds
-    while True:
+    for again in looks(seconds, pause=0.3):
         try:
             with store.transaction() as cursor:
                 leases.fence(cursor, driver_lease(release))
             return
         except LeaseHeld as error:
-            if time.monotonic() > deadline:
+            if not again:
                 raise ServiceUnavailable(
                     f"{release} is wanted to stop, and its driver does not end: {error.what}",
                     remedy="Look at its log, then run the command again: it goes on from there.",
                 ) from error
-        time.sleep(0.3)
 
 
 def _forget(store: ControlStore, release: ReleaseId) -> None:

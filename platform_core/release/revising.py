@@ -9,7 +9,7 @@ from platform_core.control.releases import Release
 from platform_core.control.store import ControlStore
 from platform_core.errors import UsageError
 from platform_core.release import archive
-from platform_core.release.candidate import changes_now, live_or_refused
+from platform_core.release.candidate import changes_now
 from platform_core.release.freeze import Slot, frozen
 from platform_core.release.manifest import Manifest
 from platform_core.release.plan.changes import Change, Kind, kind_of
@@ -19,7 +19,7 @@ from platform_core.settings import Settings
 
 def revise(job: str, settings: Settings, store: ControlStore, by: str, note: str) -> Release:
     """Refused when the change decides rows: those that are there already would be of the other code."""
-    live = live_or_refused(store, job)
+    live = releases.live_or_refused(store, job)
     _refuse_wrong(job, live, changes_now(settings, live, tree_of(settings, job)))
 
     def numbered() -> Slot:
@@ -43,7 +43,7 @@ def revise(job: str, settings: Settings, store: ControlStore, by: str, note: str
 
 def go_back(job: str, number: int, settings: Settings, store: ControlStore, by: str, note: str) -> Release:
     """To a revision that the live release had; its archive is proven first."""
-    live = live_or_refused(store, job)
+    live = releases.live_or_refused(store, job)
     if number == live.revision:
         raise UsageError(f"{live.title} is in force already.", remedy=f"See `weir history {job}`.")
     if number in [0, *(one.number for one in revisions.of_release(store, live.id))]:

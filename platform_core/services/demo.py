@@ -11,16 +11,16 @@ from collections.abc import Mapping
 
 from rich.console import Console
 
-from platform_core.control import drivers, progress, wanted
+from platform_core.control import drivers, progress
 from platform_core.control.owners import Owner
 from platform_core.control.store import ControlStore
 from platform_core.declare.discover import load_jobs, load_topics
 from platform_core.declare.jobs import StreamingJob
 from platform_core.errors import BatchFailed, ServiceUnavailable
 from platform_core.names import ReleaseId
+from platform_core.operations.steer import start
 from platform_core.read.tables import open_tables
 from platform_core.release import topics
-from platform_core.release.first import first_release
 from platform_core.services import kept, process, state
 from platform_core.services.down import down
 from platform_core.services.roster import managed
@@ -77,10 +77,9 @@ def _start_jobs(settings: Settings, store: ControlStore, console: Console) -> di
     for name, job in load_jobs(settings.root).items():
         if job.lands:
             continue
-        release = first_release(name, settings, store, WHO)
-        wanted.want(store, release.id, "run", WHO, "make demo")
-        releases[release.id] = job
-        console.print(f"Job {release.id}: wanted to run")
+        (asked,) = start(settings, store, [name], WHO, "make demo")
+        releases[asked.release] = job
+        console.print(f"Job {asked.release}: wanted to run")
     return releases
 
 

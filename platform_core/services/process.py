@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -13,6 +12,7 @@ from pathlib import Path
 import psutil
 
 from platform_core.control.owners import Owner
+from platform_core.waiting import looks
 
 
 def spawn(command: Sequence[str], env: Mapping[str, str], log: Path, cwd: Path) -> subprocess.Popen[bytes]:
@@ -39,12 +39,7 @@ def stand_back(pid: int, niceness: int) -> None:
 
 def until(condition: Callable[[], bool], seconds: float, pause: float = 0.05) -> bool:
     """Whether the condition came true in time."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() >= deadline:
-            return False
-        time.sleep(pause)
-    return True
+    return any(condition() for _ in looks(seconds, pause))
 
 
 def stop(owner: Owner, how: signal.Signals, seconds: float, reap: Callable[[], object] = lambda: None) -> bool:

@@ -67,7 +67,7 @@ def test_the_first_start_freezes_v1_makes_it_live_and_wants_it(
 def test_a_start_that_nobody_carries_out_is_loud_and_noted(weir: Weir, store: ControlStore) -> None:
     ran = weir("start", "word_count")
     assert ran.code == 75
-    assert "NOTHING SUPERVISES: the supervisor was never there." in ran.err
+    assert "NOTHING SUPERVISES: the supervisor was never heard of. What you asked for is noted" in ran.err
     assert "Start it with `weir up`." in ran.err
     assert wanted.all(store)[V1].state == "run"
 

@@ -64,7 +64,7 @@ def test_a_stream_that_was_never_started_cannot_be_stopped(steered: Platform) ->
     services.beat(steered.store, leases.SUPERVISOR, {})
     result = launch(steered, "stop")
     assert not result.success
-    assert "was never started" in failure(result)
+    assert "has no live release. `weir start word_count` makes one." in failure(result)
 
 
 def test_start_freezes_the_first_release_and_stop_pause_and_restart_change_what_is_wanted(steered: Platform) -> None:

@@ -46,12 +46,8 @@ class Plan:
     notes: tuple[str, ...] = ()
 
 
-def live_of(store: ControlStore, job: str) -> Release | None:
-    return next((one for one in releases.of_job(store, job) if one.state == "live"), None)
-
-
 def plan_of(job: str, settings: Settings, store: ControlStore, tree: Tree | None = None) -> Plan:
-    live = live_of(store, job)
+    live = releases.live(store, job)
     tree = tree or tree_of(settings, job)
     found = [_NEW] if live is None else changes_of(settings, live, tree)
     plan = Plan(job, live.title if live else None, kind_of(found), tuple(found))

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from platform_core.cli.facts import Facts, lines, state_of, supervision
 from platform_core.control.drivers import Driver
 from platform_core.control.facts import BatchFacts
 from platform_core.control.progress import Progress, Totals
@@ -16,6 +15,7 @@ from platform_core.control.services import Beat
 from platform_core.control.wanted import Wanted
 from platform_core.cutover.model import Cutover, Move
 from platform_core.names import ReleaseId
+from platform_core.operations.status import Facts, lines, state_of
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 V1 = ReleaseId("stock_stats", 1)
@@ -113,7 +113,7 @@ def test_retired_releases_and_other_jobs_are_left_out() -> None:
     ],
 )
 def test_a_supervisor_that_is_silent_is_not_there(beats: dict[str, Beat], there: bool) -> None:
-    found = supervision(facts(beats=beats))
+    found = facts(beats=beats).supervision
     assert found.there is there
     assert there or "NOTHING SUPERVISES" in str(found)
 

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from platform_core.control.catch_up import CatchUp
-    from platform_core.control.drivers import Driver
-    from platform_core.control.progress import Progress
-    from platform_core.control.releases import Release
-    from platform_core.control.services import Beat
-    from platform_core.control.store import ControlStore
-    from platform_core.control.wanted import Wanted
-    from platform_core.cutover.model import Cutover
-    from platform_core.names import ReleaseId
+from platform_core.control import catch_up, drivers, leases, progress, releases, services, wanted
+from platform_core.control.catch_up import CatchUp
+from platform_core.control.drivers import Driver
+from platform_core.control.leases import driver_lease
+from platform_core.control.progress import Progress
+from platform_core.control.releases import Release
+from platform_core.control.services import Beat, Supervision
+from platform_core.control.store import ControlStore
+from platform_core.control.wanted import Wanted
+from platform_core.cutover import protocol
+from platform_core.cutover.model import Cutover
+from platform_core.names import ReleaseId
 
 
 @dataclass(frozen=True)
@@ -56,20 +58,6 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Supervision:
-    """Whether anybody makes true what is wanted."""
-
-    there: bool
-    heard_seconds_ago: float | None
-
-    def __str__(self) -> str:
-        if self.there:
-            return "supervisor: running"
-        heard = "never heard of" if self.heard_seconds_ago is None else f"silent for {self.heard_seconds_ago:.0f} s"
-        return f"supervisor: {heard}. NOTHING SUPERVISES; start it with `weir up`"
-
-
-@dataclass(frozen=True)
 class Facts:
     """All that the control store says, as one read gave it."""
 
@@ -80,13 +68,14 @@ class Facts:
     progress: Mapping[ReleaseId, Progress]
     beats: Mapping[str, Beat]
     cutovers: Sequence[Cutover] = ()  # under way
-    catch_ups: Mapping[ReleaseId, CatchUp] = field(default_factory=dict["ReleaseId", "CatchUp"])
+    catch_ups: Mapping[ReleaseId, CatchUp] = field(default_factory=dict[ReleaseId, CatchUp])
+
+    @property
+    def supervision(self) -> Supervision:
+        return services.supervision(self.beats)
 
 
 def read(store: ControlStore) -> Facts:
-    from platform_core.control import catch_up, drivers, leases, progress, releases, services, wanted
-    from platform_core.cutover import protocol
-
     with store.transaction() as cursor:
         alive = frozenset(name for name, lease in leases.among(cursor, "driver/").items() if lease.alive)
     return Facts(
@@ -106,17 +95,7 @@ def lines(facts: Facts, jobs: frozenset[str] = frozenset()) -> list[Line]:
     return [_line(one, facts) for one in shown]
 
 
-def supervision(facts: Facts) -> Supervision:
-    from platform_core.control.services import SILENT_SECONDS
-
-    beat = facts.beats.get("supervisor")
-    age = None if beat is None else beat.age_seconds
-    return Supervision(age is not None and age <= SILENT_SECONDS, age)
-
-
 def _line(release: Release, facts: Facts) -> Line:
-    from platform_core.control.leases import driver_lease
-
     asked, driver = facts.wanted.get(release.id), facts.drivers.get(release.id)
     known = {} if release.id not in facts.progress else _measured(facts.progress[release.id])
     state = state_of(asked, driver, alive=driver_lease(release.id) in facts.alive)
