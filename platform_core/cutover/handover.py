@@ -8,7 +8,7 @@ import duckdb
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from platform_core.declare import Json, Publish, StreamingJob, Table
+from platform_core.declare import Publish, StreamingJob, Table
 from platform_core.stream.publish import Message, encoded
 
 
@@ -29,8 +29,7 @@ def is_keyed(job: StreamingJob) -> bool:
     """Whether a record of the topic replaces the one before it of the same key, as a row of the table does."""
     if job.publish is None or not job.output.keyed:
         return False
-    key = job.publish.key
-    return set(key.columns if isinstance(key, Json) else (key.column,)) == set(job.output.key)
+    return set(job.publish.key.names) == set(job.output.key)
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,9 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from platform_core.declare import Format, Lookup, Raw, Stream, StreamingJob, Topic
-from platform_core.declare.schemas import Column
+from platform_core.declare import Lookup, Raw, Stream, StreamingJob, Topic
+from platform_core.formats import codec
+from platform_core.formats.codec import Fault
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as Expression
@@ -22,7 +23,6 @@ RAW_KEPT = (
 RECENT_MS = 60_000  # beyond the watermark's delay
 AHEAD = "ahead_ms"  # of the batch's plan
 USED_MS, REJECT, RECENT = "_used_ms", "_reject", "_recent_ms"
-_CORRUPT = "_unreadable"
 _MILLISECOND = timedelta(milliseconds=1)
 
 
@@ -34,7 +34,7 @@ def parsed(raw: DataFrame, part: Stream | Lookup) -> DataFrame:
     own = raw.where(F.col("topic") == topic.name) if "topic" in raw.columns else raw
     if isinstance(part, Raw):
         return _as_it_is(own)
-    read = own.select("*", _value(topic).alias("v"))
+    read = own.select("*", codec(topic.format).read(F.col("value"), topic.columns).alias("v"))
     read = read.select("*", _event_time(topic).alias("event_time"))
     read = read.select("*", _ahead_of_plan().alias(AHEAD))
     late = _late(part) if isinstance(part, Stream) else F.lit(False)
@@ -166,20 +166,6 @@ def watermark_delay(part: Stream) -> timedelta | None:
     return part.late_after + max(timedelta(minutes=1), part.late_after)
 
 
-def _value(topic: Topic) -> Expression:
-    from pyspark.sql import functions as F
-
-    first = topic.columns[0]
-    if topic.format is Format.BYTES:
-        return F.struct(F.col("value").alias(first.name))
-    text = F.col("value").cast("string")
-    if topic.format is Format.TEXT:
-        return F.struct(text.alias(first.name))
-    fields = ", ".join(f"`{column.name}` {column.sql}" for column in topic.columns)
-    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
-    return F.from_json(text, f"{fields}, {_CORRUPT} STRING", options)
-
-
 def _event_time(topic: Topic) -> Expression:
     from pyspark.sql import functions as F
 
@@ -190,19 +176,15 @@ def _unreadable(topic: Topic) -> Expression:
     """Why a record cannot be read at all, or null. No reason ever quotes a value: values may be personal."""
     from pyspark.sql import functions as F
 
-    empty = F.col("value").isNull() if topic.format is not Format.JSON else F.coalesce(F.length("value"), F.lit(0)) == 0
-    cases: list[tuple[Expression, str]] = []
+    value, form = F.col("value"), codec(topic.format)
+    cases: list[Fault] = []
     if topic.key is not None:
         cases.append((F.col("key").isNull(), f"null key: {topic.key} is needed"))
     if not topic.tombstones:
-        cases.append((empty, "empty value"))
-    if topic.format is not Format.BYTES:
-        cases.append((~F.is_valid_utf8(F.col("value").cast("string")), "not UTF-8"))
-    if topic.format is Format.JSON:
-        broken = F.col("v").isNull() | F.col(f"v.{_CORRUPT}").isNotNull()
-        cases.append((F.col("value").isNotNull() & broken, f"not JSON of the declared shape ({_shape(topic.columns)})"))
+        cases.append((form.is_empty(value), "empty value"))
+    cases += form.unreadable(value, F.col("v"), topic.columns)
     cases += [
-        (F.col("value").isNotNull() & F.col(f"v.{column.name}").isNull(), f"missing field: {column.name}")
+        (value.isNotNull() & F.col(f"v.{column.name}").isNull(), f"missing field: {column.name}")
         for column in topic.columns
         if column.required
     ]
@@ -221,7 +203,7 @@ def _refused(part: Stream | Lookup) -> Expression:
     return F.coalesce(_unreadable(part.topic), _first([*cases, *rules, *_torn_key(part.topic)]))
 
 
-def _torn_key(topic: Topic) -> list[tuple[Expression, str]]:
+def _torn_key(topic: Topic) -> list[Fault]:
     """The last reason of all: what was refused before keys were looked into is refused for the same reason still."""
     from pyspark.sql import functions as F
 
@@ -276,12 +258,8 @@ def _late(part: Stream) -> Expression:
     return behind > int(part.late_after.total_seconds() * 1000)
 
 
-def _first(cases: list[tuple[Expression, str]]) -> Expression:
+def _first(cases: list[Fault]) -> Expression:
     """The reason of the first condition that is true, or null."""
     from pyspark.sql import functions as F
 
     return F.coalesce(F.lit(None).cast("string"), *(F.when(condition, F.lit(reason)) for condition, reason in cases))
-
-
-def _shape(columns: tuple[Column, ...]) -> str:
-    return ", ".join(f"{column.name} {column.sql}" for column in columns)
