@@ -19,8 +19,8 @@ import pyarrow.compute
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from platform_core.control.position import Offsets
-from platform_core.declare import Publish
-from platform_core.errors import ServiceUnavailable, Superseded
+from platform_core.declare import Publish, StreamingJob
+from platform_core.errors import PositionError, ServiceUnavailable, Superseded
 from platform_core.formats import codec
 from platform_core.settings import Settings
 from platform_core.stream.bounded import within
@@ -43,6 +43,13 @@ class Marker:
     checkpoint: str
     epoch: int
     handover: int = 0  # the cutover whose difference was written last
+
+
+def is_keyed(job: StreamingJob) -> bool:
+    """Whether a record of the topic replaces the one before it of the same key, as a row of the table does."""
+    if job.publish is None or not job.output.keyed:
+        return False
+    return set(job.publish.key.names) == set(job.output.key)
 
 
 def encoded(rows: pa.Table, publish: Publish, duck: duckdb.DuckDBPyConnection) -> list[Message]:
@@ -90,12 +97,23 @@ class TransactionalPublisher:
         self._call(self._producer.init_transactions, _PATIENCE)  # fences, and ends what a dead owner left open
         self._done: Marker | None = None
 
+    @property
+    def committed(self) -> int:
+        """The newest batch that is published; -1 also before the first one asks for it."""
+        return -1 if self._done is None else self._done.batch
+
     def publish(self, messages: Sequence[Message], batch: int, end: Offsets) -> int:
         """Writes the batch unless it is published already; returns how many records."""
 
         def once() -> int:
             done = self._known(end)
-            return 0 if done.batch >= batch else self._transaction(messages, replace(done, batch=batch), end)
+            if done.batch > batch:
+                raise PositionError(
+                    f"Topic {self._topic} has batch {done.batch} of group {self._group}, the checkpoint runs {batch}.",
+                    remedy="Table and checkpoint were restored to another time. Restore them from after that batch, or "
+                    "`weir release JOB --again` replays beside the table.",
+                )
+            return 0 if done.batch == batch else self._transaction(messages, replace(done, batch=batch), end)
 
         return self._outliving(once)
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from platform_core.declare import Format, Publish, StreamingJob
 from platform_core.formats import codec
-from platform_core.stream.batches import Outcome
+from platform_core.stream.batch import Batch
 from platform_core.stream.publish import Message
 
 Row = dict[str, Any]
@@ -46,7 +46,7 @@ class Result:
     published: list[Published] = field(default_factory=list[Published])
     rejects: list[Refused] = field(default_factory=list[Refused])
     late: int = 0
-    batches: list[Outcome] = field(default_factory=list[Outcome])
+    batches: list[Batch] = field(default_factory=list[Batch])
     watermark: datetime | None = None
 
     def columns(self, *names: str) -> list[tuple[Any, ...]]:
