@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from platform_core.errors import UsageError
 
 PART = "_part"  # the physical column by which a table's files are kept apart; readers never see it
+CHANGE = "_change_type"  # what a batch's row does to its key; no table has such a column, Delta reserves the name
 _SHAPE = re.compile(r"([a-z][a-z0-9_]{0,62})@v([1-9][0-9]*)")
 
 

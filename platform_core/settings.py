@@ -19,7 +19,7 @@ from typing import Any, get_origin
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from platform_core.errors import SettingsError
-from platform_core.names import ReleaseId
+from platform_core.storage import Storage
 from platform_core.wrong_settings import explained, parsed
 
 ROOT = Path(__file__).resolve().parent.parent  # the tree that this code stands in: a working tree or an archive
@@ -115,6 +115,13 @@ class Moves(Section):
     )
 
 
+class ObjectStore(Section):
+    options: dict[str, str] = Field(
+        default_factory=dict,
+        description="of delta-rs, for a warehouse that is a URI; Spark's own stand in spark.conf",
+    )
+
+
 class Settings(Section):
     profile: str = Field(default="local", description="a name in infra/profiles, or a path")
     home: Path = Field(description="where all state lives; unless set, .weir in the checkout")
@@ -128,30 +135,11 @@ class Settings(Section):
     supervision: Supervision = Field(default_factory=lambda: Supervision())
     batches: Batches = Field(default_factory=lambda: Batches())
     moves: Moves = Field(default_factory=lambda: Moves())
-
-    def table_uri(self, release: ReleaseId) -> str:
-        return f"{self.warehouse or self.home / 'warehouse'}/{release.path}"
-
-    def rejects_uri(self, job: str) -> str:
-        return f"{self.warehouse or self.home / 'warehouse'}/{job}/rejects"
-
-    def daily_uri(self, table: str) -> str:
-        return f"{self.warehouse or self.home / 'warehouse'}/{table}"
+    object_store: ObjectStore = Field(default_factory=lambda: ObjectStore())
 
     @property
-    def alias_log(self) -> str:
-        return f"{self.warehouse or self.home / 'warehouse'}/aliases.jsonl"
-
-    def checkpoint(self, release: ReleaseId) -> str:
-        return f"{self.checkpoints or self.home / 'checkpoints'}/{release.path}"
-
-    def archive(self, release: ReleaseId, revision: int = 0) -> Path:
-        """`v2` is what was frozen first, `v2.1` its first revision."""
-        return self.home / "releases" / (f"{release.path}.{revision}" if revision else release.path)
-
-    @property
-    def logs(self) -> Path:
-        return self.home / "logs"
+    def storage(self) -> Storage:
+        return Storage(self.home, self.warehouse, self.checkpoints, self.object_store.options)
 
     @property
     def jars(self) -> Path:

@@ -67,7 +67,7 @@ def releases_here(incomplete: str) -> list[str]:
     """Those that have an archive."""
     from platform_core import settings
 
-    folder = settings.load().home / "releases"
+    folder = settings.load().storage.archives
     found = (f"{path.parent.name}@{path.name}" for path in folder.glob("*/v*") if path.name[1:].isdigit())
     return sorted(name for name in found if name.startswith(incomplete))
 
@@ -88,7 +88,7 @@ def logs_here(incomplete: str) -> list[str]:
     """Jobs, and services that have a log."""
     from platform_core import settings
 
-    there = [path.stem for path in settings.load().logs.glob("*.log") if not path.stem.startswith("driver-")]
+    there = [path.stem for path in settings.load().storage.logs.glob("*.log") if not path.stem.startswith("driver-")]
     return sorted({*job_names_here(incomplete), *(name for name in there if name.startswith(incomplete))})
 
 

@@ -60,7 +60,7 @@ def logs(
 
 def log_of(settings: Settings, name: str) -> Path:
     """The log of a service, of a release, or of a job's newest driver."""
-    folder = settings.logs
+    folder = settings.storage.logs
     release = folder / f"driver-{name.replace('@', '-')}.log"
     newest = sorted(folder.glob(f"driver-{name}-v*.log"), key=lambda path: path.stat().st_mtime)
     for path in (folder / f"{name}.log", release, *newest[-1:]):

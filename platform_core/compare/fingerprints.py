@@ -42,7 +42,7 @@ class Fingerprints:
         known = self._recall(kept)
         new = sorted(set(self._side.files) - known)
         for start in range(0, len(new), _AT_ONCE):
-            rows = question.hashed_rows(self._side, self._place, new[start : start + _AT_ONCE])
+            rows = question.hashed_rows(self._side, self._place, new[start : start + _AT_ONCE], self._duck)
             sums = "count(*), cast(sum(cast(h >> 32 as bigint)) as bigint), bit_xor(h)"
             self._duck.execute(
                 f"insert into {self.table} select file, part, bucket, {sums} from ({rows}) group by file, part, bucket"

@@ -35,7 +35,8 @@ class Pairs:
             f"create table figures (part varchar, bucket utinyint, {signs}, {counts}, "
             f"doubled_left bigint, doubled_right bigint{each})"
         )
-        row = f"select {self._struct('')} from ({self._question.hashed_rows(self._left, 'left', ())}) limit 0"
+        none = self._question.hashed_rows(self._left, "left", (), self._duck)
+        row = f"select {self._struct('')} from ({none}) limit 0"
         shape = self._duck.execute(f"describe {row}").fetchall()[0][1]
         self._duck.execute(
             "create table differences (part varchar, bucket utinyint, kind varchar, unexpected boolean, "
@@ -59,7 +60,7 @@ class Pairs:
         for name, side, place in (("l", self._left, "left"), ("r", self._right, "right")):
             files = f"select distinct file from {place}_files semi join slice using (part, bucket)"
             found = [row[0] for row in self._duck.execute(files).fetchall()]
-            rows = self._question.hashed_rows(side, place, found)  # pyright: ignore[reportArgumentType]
+            rows = self._question.hashed_rows(side, place, found, self._duck)  # pyright: ignore[reportArgumentType]
             self._duck.execute(
                 f"create or replace temp table {name} as select * from ({rows}) semi join slice using (part, bucket)"
             )

@@ -39,14 +39,16 @@ class Question:
             return tuple(column for column in self.columns if column.name in self.key)
         return tuple(column for column in self.columns if column.tells_apart)
 
-    def hashed_rows(self, side: Side, place: Literal["left", "right"], files: Iterable[str]) -> str:
+    def hashed_rows(
+        self, side: Side, place: Literal["left", "right"], files: Iterable[str], duck: duckdb.DuckDBPyConnection
+    ) -> str:
         """A select of file, part, bucket, key hash kh, row hash h and the values; one row a row."""
         values = ", ".join(f"{getattr(column, place)} as {column.place}" for column in self.columns)
         part = f"coalesce({PART}, '')" if self.parted else "''"
         # a constant leads, so that a hash of one column is mixed too: that of 0 is 0
         same = ", ".join(["1", *(column.hashed for column in self.identity)])
         row = ", ".join(["1", *(column.hashed for column in self.columns)])
-        inner = f"select filename as file, {part} as part, {values} from {side.rows_of(files)}"
+        inner = f"select filename as file, {part} as part, {values} from {side.rows_of(files, duck)}"
         hashes = f"select *, hash({same}) as kh, hash({row}) as h from ({inner})"
         return f"select *, cast(kh % {BUCKETS} as utinyint) as bucket from ({hashes})"
 

@@ -36,7 +36,7 @@ class Pair:
         layout = release.manifest.get("declared", {}).get("output", {}).get("layout")
         return Side(
             release=str(release.id),
-            uri=settings.table_uri(release.id),
+            place=settings.storage.table(release.id),
             version=committed.table_version or 0,
             position=committed.position,
             layout=json.dumps(layout, sort_keys=True),
@@ -76,7 +76,7 @@ def compare_releases(
             left,
             right,
             keys[1],
-            folder=settings.home / "comparisons" / job,
+            folder=settings.storage.comparisons(job),
             expect=allowed,
             explain=explained_by(pair, allowed) if explained_by else None,
         )

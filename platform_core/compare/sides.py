@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import duckdb
+import pyarrow.dataset as ds
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
+from pyarrow import fs
 
 from platform_core.control.position import Position
 from platform_core.errors import Retryable, UsageError
 from platform_core.names import PART
 from platform_core.read.engine import duck_type, quoted
+from platform_core.storage import Place
 
 _UNREAD = {"deletionVectors", "columnMapping"}  # bare Parquet files would show wrong rows; our writers use neither
 _IN_PART = re.compile(rf"/{re.escape(PART)}=([^/]*)/")
@@ -27,7 +31,7 @@ class Side:
     """`layout` says how the table lays out its files: parts of two sides are the same where it is the same."""
 
     release: str
-    uri: str
+    place: Place
     version: int
     position: Position | None = None
     layout: str = ""
@@ -35,10 +39,10 @@ class Side:
     @cached_property
     def table(self) -> DeltaTable:
         try:
-            opened = DeltaTable(self.uri, version=self.version)
+            opened = self.place.table(self.version)
         except DeltaError as error:
             raise Retryable(
-                f"{self}: {self.uri} cannot be read at that version: {_first_line(error)}.",
+                f"{self}: {self.place} cannot be read at that version: {_first_line(error)}.",
                 remedy="Its history was cleaned up meanwhile, or nothing was written yet. Compare a newer position.",
             ) from error
         features = set(opened.protocol().reader_features or ()) & _UNREAD
@@ -52,14 +56,9 @@ class Side:
     @cached_property
     def files(self) -> dict[str, str]:
         """Each data file with its part; all in one part where the table has none."""
-        paths = [uri.removeprefix("file://") for uri in self.table.file_uris()]
-        remote = [path for path in paths if not path.startswith("/")]
-        if remote:
-            raise UsageError(
-                f"{self}: {remote[0]} is in an object store; only tables on a file system can be compared.",
-                remedy="Compare where the warehouse is mounted.",
-            )
-        found = {path: _IN_PART.search(path) for path in paths}
+        here = self.place.path is not None
+        paths = [uri.removeprefix("file://") for uri in self.table.file_uris()] if here else list(self._fragments)
+        found = {path: _IN_PART.search(f"/{path}") for path in paths}
         return {path: match[1] if match else "" for path, match in found.items()}
 
     @cached_property
@@ -68,7 +67,15 @@ class Side:
         fields = json.loads(self.table.schema().to_json())["fields"]
         return {field["name"]: field["type"] for field in fields if field["name"] != PART}
 
-    def rows_of(self, files: Iterable[str]) -> str:
+    @cached_property
+    def _dataset(self) -> ds.FileSystemDataset:
+        return self.table.to_pyarrow_dataset()
+
+    @cached_property
+    def _fragments(self) -> dict[str, Any]:
+        return {str(fragment.path): fragment for fragment in self._dataset.get_fragments()}
+
+    def rows_of(self, files: Iterable[str], duck: duckdb.DuckDBPyConnection) -> str:
         """A relation of these files' rows in the table's own types, with `filename` and the part.
 
         The first, empty branch names every column: a file from before a column was added does not have it.
@@ -79,15 +86,32 @@ class Side:
         none = ", ".join(f"cast(null as {kind}) as {quoted(name)}" for name, kind in kinds.items())
         if not chosen:
             return f"(select {none} where false)"
-        parts = ", ".join(f"{quoted(name)}: VARCHAR" for name in self.table.metadata().partition_columns)
-        how = f"hive_types = {{{parts}}}" if parts else "hive_partitioning = false"
-        names = ", ".join("'" + path.replace("'", "''") + "'" for path in chosen)
-        read = f"select * from read_parquet([{names}], union_by_name = true, filename = true, {how})"
+        read = self._read_far(chosen, duck) if self.place.path is None else self._read_here(chosen)
         typed = ", ".join(f"cast({quoted(name)} as {kind}) as {quoted(name)}" for name, kind in kinds.items())
         return f"(select {typed} from (select {none} where false union all by name {read}))"
 
-    def _refuse_missing(self, files: Iterable[str]) -> None:
-        gone = [path for path in files if not Path(path).exists()]
+    def _read_here(self, files: Iterable[str]) -> str:
+        parts = ", ".join(f"{quoted(name)}: VARCHAR" for name in self.table.metadata().partition_columns)
+        how = f"hive_types = {{{parts}}}" if parts else "hive_partitioning = false"
+        names = ", ".join("'" + path.replace("'", "''") + "'" for path in files)
+        return f"select * from read_parquet([{names}], union_by_name = true, filename = true, {how})"
+
+    def _read_far(self, files: Iterable[str], duck: duckdb.DuckDBPyConnection) -> str:
+        """Through Arrow, as DuckDB has no way of its own into an object store; for one reading."""
+        whole, name = self._dataset, f"far {self.release}"
+        chosen = ds.FileSystemDataset(
+            [self._fragments[file] for file in files], whole.schema, whole.format, whole.filesystem
+        )
+        columns = {column: ds.field(column) for column in whole.schema.names} | {"filename": ds.field("__filename")}
+        duck.register(name, chosen.scanner(columns=columns))
+        return f"select * from {quoted(name)}"
+
+    def _refuse_missing(self, files: Sequence[str]) -> None:
+        if self.place.path is not None:
+            gone = [path for path in files if not Path(path).exists()]
+        else:
+            found = self._dataset.filesystem.get_file_info(list(files))
+            gone = [one.path for one in found if one.type is fs.FileType.NotFound]
         if gone:
             raise Retryable(
                 f"{self}: {len(gone)} of its files are gone, {gone[0]} first: they were cleaned up.",

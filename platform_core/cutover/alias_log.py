@@ -7,11 +7,9 @@ from it.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from platform_core.control.position import Position
@@ -19,7 +17,6 @@ from platform_core.control.store import ControlStore, Cursor
 from platform_core.names import ReleaseId
 from platform_core.settings import Settings
 
-NAME = "aliases.jsonl"
 _AT_ONCE = 1000
 
 
@@ -65,7 +62,7 @@ def append(settings: Settings, store: ControlStore) -> int:
 
 def read(settings: Settings) -> list[Line]:
     """The oldest first. The last line may be torn: then its writer died, and writes it again."""
-    lines = _text(settings).split("\n")
+    lines = settings.storage.alias_log.text().split("\n")
     return [Line.from_json(line) for line in lines if line.endswith("}") and _whole(line)]
 
 
@@ -93,45 +90,9 @@ def _whole(line: str) -> bool:
         return False
 
 
-def _text(settings: Settings) -> str:
-    place = settings.alias_log
-    if "://" in place:
-        return _text_far(place)
-    path = Path(place)
-    return path.read_text() if path.is_file() else ""
-
-
 def _write(settings: Settings, lines: Sequence[Line]) -> None:
     if not lines:
         return
-    text, before = "".join(line.to_json() + "\n" for line in lines), _text(settings)
-    if before and not before.endswith("\n"):
-        text = "\n" + text  # after a torn line
-    if "://" in settings.alias_log:
-        _write_far(settings.alias_log, before + text)
-        return
-    path = Path(settings.alias_log)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _text_far(place: str) -> str:
-    from pyarrow import fs
-
-    system, path = fs.FileSystem.from_uri(place)
-    if system.get_file_info(path).type == fs.FileType.NotFound:
-        return ""
-    with system.open_input_stream(path) as stream:
-        return stream.read().decode()
-
-
-def _write_far(place: str, text: str) -> None:
-    """An object store cannot append: the whole is written anew, which is a line a cutover."""
-    from pyarrow import fs
-
-    system, path = fs.FileSystem.from_uri(place)
-    with system.open_output_stream(path) as stream:
-        stream.write(text.encode())
+    text, place = "".join(line.to_json() + "\n" for line in lines), settings.storage.alias_log
+    before = place.text()
+    place.append("\n" + text if before and not before.endswith("\n") else text)  # after a torn line

@@ -6,31 +6,23 @@ from dataclasses import dataclass
 
 import duckdb
 import pyarrow as pa
-from deltalake import DeltaTable
 
-from platform_core.declare import Json, Publish, StreamingJob, Table
-from platform_core.stream.publish import Message, encoded
+from platform_core.declare import Publish, StreamingJob, Table
+from platform_core.storage import Place
+from platform_core.stream.publish import Message, encoded, is_keyed
 
 
 @dataclass(frozen=True)
 class Version:
     """A release's table at one position."""
 
-    uri: str
+    place: Place
     number: int
 
     def rows(self, table: Table) -> pa.Table:
         """The columns that it has of those declared: an older release may lack some."""
-        found = DeltaTable(self.uri, version=self.number).to_pyarrow_dataset()
+        found = self.place.table(self.number).to_pyarrow_dataset()
         return found.to_table(columns=[column.name for column in table.columns if column.name in found.schema.names])
-
-
-def is_keyed(job: StreamingJob) -> bool:
-    """Whether a record of the topic replaces the one before it of the same key, as a row of the table does."""
-    if job.publish is None or not job.output.keyed:
-        return False
-    key = job.publish.key
-    return set(key.columns if isinstance(key, Json) else (key.column,)) == set(job.output.key)
 
 
 @dataclass(frozen=True)

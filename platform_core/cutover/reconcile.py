@@ -54,7 +54,8 @@ class Reconciler:
             lines = alias_log.append(self._settings, self._store)
         except (OSError, ValueError) as error:
             self._log_after = elapsed() + _LOG_AGAIN_SECONDS
-            event(logger, "alias log not written", level=logging.WARNING, place=self._settings.alias_log, error=error)
+            place = self._settings.storage.alias_log
+            event(logger, "alias log not written", level=logging.WARNING, place=place, error=error)
             return
         if lines:
             event(logger, "alias log written", lines=lines)
@@ -65,7 +66,7 @@ def newest_commit(settings: Settings) -> TableAt:
     it, and a cutover at the recorded position would let readers step back."""
 
     def table_at(release: ReleaseId) -> tuple[Position, int] | None:
-        table = LiveTable(str(release), settings.table_uri(release), release)
+        table = LiveTable(str(release), settings.storage.table(release), release)
         position = table.position()
         return None if position is None else (position, table.version)
 

@@ -168,11 +168,11 @@ class Takeover:
         old = self._version_at(move.old, move.paused_at.batch)
         marker = published_by(self._settings, move.old.group, move.paused_at.offsets)
         published = self._version_at(move.old, min(marker.batch, move.paused_at.batch)) if marker else old
-        new = Version(self._settings.table_uri(self._release), move.aligned_version)
+        new = Version(self._settings.storage.table(self._release), move.aligned_version)
         return None if old is None else Change(published or old, old, new)
 
     def _version_at(self, release: ReleaseId, batch: int) -> Version | None:
         found = positions.history(self._store, release, _LOOK_BACK)
         known = (one.table_version for one in found if one.position.batch <= batch)
         version = next((one for one in known if one is not None), None)
-        return None if version is None else Version(self._settings.table_uri(release), version)
+        return None if version is None else Version(self._settings.storage.table(release), version)

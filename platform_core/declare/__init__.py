@@ -3,13 +3,15 @@
 from platform_core.declare.batches import DailyTable
 from platform_core.declare.checks import Expect, Suite
 from platform_core.declare.inputs import Lookup, Raw, RowRule, Stream
-from platform_core.declare.jobs import Json, Publish, StreamingJob, Text
+from platform_core.declare.jobs import StreamingJob
 from platform_core.declare.landings import as_landed, raw_table
+from platform_core.declare.publishing import Bytes, Json, Publish, Text
 from platform_core.declare.tables import Buckets, Days, Hours, Table
 from platform_core.declare.topics import Format, Topic
 
 __all__ = [
     "Buckets",
+    "Bytes",
     "DailyTable",
     "Days",
     "Expect",

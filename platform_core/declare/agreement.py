@@ -9,7 +9,7 @@ from typing import Any
 
 from platform_core.declare.batches import DailyTable
 from platform_core.declare.checks import Suite
-from platform_core.declare.jobs import Json, StreamingJob
+from platform_core.declare.jobs import StreamingJob
 from platform_core.declare.tables import Table
 
 _NAMING = ("column", "column_A", "column_B", "column_list", "column_set")  # arguments of great-expectations
@@ -48,11 +48,11 @@ def _written_twice(declared: Declared) -> Iterator[tuple[str, str]]:
 
 def _published(job: StreamingJob) -> Iterator[str]:
     """A topic's readers know its columns by its declaration."""
-    if job.publish is None or not isinstance(job.publish.value, Json):
+    if job.publish is None or job.publish.value.format.is_one_column:
         return
     here = f"publish.topic {job.publish.topic.name!r}.value"
     own = {column.name: column.sql for column in job.output.columns}
-    written = {name: own[name] for name in job.publish.value.columns or own}
+    written = {name: own[name] for name in job.publish.value.names or own}
     told = {column.name: column.sql for column in job.publish.topic.columns}
     for name in dict.fromkeys([*written, *told]):
         was, came = told.get(name, "no such column"), written.get(name, "no such column")

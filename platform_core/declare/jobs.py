@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Literal
 from platform_core.declare.durations import duration
 from platform_core.declare.expected import check_expected
 from platform_core.declare.inputs import Input, Lookup, OfTopic, Stream
+from platform_core.declare.publishing import Publish, check_published
 from platform_core.declare.tables import Table
-from platform_core.declare.topics import Topic, is_topic
-from platform_core.declare.wanted import are, is_a, is_callable, is_one_of
+from platform_core.declare.topics import Topic
+from platform_core.declare.wanted import is_a, is_callable, is_one_of
 from platform_core.errors import DeclarationError
 
 if TYPE_CHECKING:
@@ -22,42 +23,6 @@ if TYPE_CHECKING:
 
 Transform = Callable[..., "DataFrame"]
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
-
-
-@dataclass(frozen=True)
-class Text:
-    """One column, written as text."""
-
-    column: str
-
-
-@dataclass(frozen=True)
-class Json:
-    """Columns, written as one JSON object; none named: the whole row."""
-
-    columns: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        are(self.columns, str, "Json.columns", "Json(('ticker',))")
-
-
-@dataclass(frozen=True)
-class Publish:
-    """What a job writes to Kafka: one record for each row that a batch wrote to the table."""
-
-    topic: Topic
-    key: Text | Json
-    value: Text | Json = Json()
-
-    def __post_init__(self) -> None:
-        is_topic(self.topic, f"Publish({self.topic!r})")
-        here = f"Publish({self.topic.name!r})"
-        for label, part in (("key", self.key), ("value", self.value)):
-            is_a(part, (Text, Json), f"{here}.{label}", f"Write {label}=Text({part!r}), or Json(...) of columns.")
-
-    def named(self) -> tuple[str, ...]:
-        parts = (self.key, self.value)
-        return tuple(name for part in parts for name in ((part.column,) if isinstance(part, Text) else part.columns))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +68,7 @@ class StreamingJob:
                 f"{here}.state: an input without lateness is kept for ever, and memory is not.",
                 remedy="Give every Stream a lateness, or keep the state on disk.",
             )
-        _check_published(here, self.publish, self.output)
+        check_published(here, self.publish, self.output)
         _check_lookups(here, self.lookups, self.output)
         check_expected(here, self.expect, self.output)
         for name in ("inputs", "settings", "expect"):
@@ -176,16 +141,6 @@ def _check_apart(here: str, inputs: Collection[Input]) -> None:
         raise DeclarationError(
             f"{here}.inputs: {both[0]!r} is a topic and a table.", remedy="Read one of them; or rename the table."
         )
-
-
-def _check_published(here: str, publish: Publish | None, output: Table) -> None:
-    known = {column.name for column in output.columns}
-    for name in publish.named() if publish else ():
-        if name not in known:
-            raise DeclarationError(
-                f"{here}.publish: {name!r} is not a column of table {output.name!r}.",
-                remedy=f"Choose from {', '.join(sorted(known))}.",
-            )
 
 
 def _check_lookups(here: str, lookups: Mapping[str, Lookup], output: Table) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from platform_core.declare.schemas import Column, columns
 from platform_core.declare.wanted import are, is_a
 from platform_core.errors import DeclarationError
-from platform_core.names import PART
+from platform_core.names import CHANGE, PART
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 
@@ -58,8 +58,8 @@ class Table:
             )
         _check_kinds(here, self)
         types = {column.name: column.sql for column in self.columns}
-        if PART in types:
-            raise DeclarationError(f"{here}.schema: {PART!r} is the platform's own column.", remedy="Rename it.")
+        for name in types.keys() & {PART, CHANGE}:
+            raise DeclarationError(f"{here}.schema: {name!r} is the platform's own column.", remedy="Rename it.")
         by = () if self.layout is None else (self.layout.column,)
         for field, names in (("key", self.key), ("layout", by), ("personal", self.personal)):
             for name in names:

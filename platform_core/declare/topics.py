@@ -23,6 +23,11 @@ class Format(Enum):
     TEXT = "text"  # the whole value is one UTF-8 string, in the one column of the schema
     BYTES = "bytes"  # the whole value, unread, in the one column of the schema
 
+    @property
+    def is_one_column(self) -> bool:
+        """Whether the whole value is one column."""
+        return self in (Format.TEXT, Format.BYTES)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Topic:
@@ -52,7 +57,7 @@ class Topic:
             )
         self._check_kinds(here)
         names = {column.name for column in self.columns}
-        if self.format is not Format.JSON and len(names) != 1:
+        if self.format.is_one_column and len(names) != 1:
             raise DeclarationError(
                 f"{here}.value: {self.format.value} has one column, {len(names)} are declared.",
                 remedy="Declare one column, as in 'line STRING'.",
@@ -82,7 +87,7 @@ class Topic:
             raise DeclarationError(f"{here}.tombstones: a tombstone needs a key.", remedy="Declare `key`.")
 
     def _check_kinds(self, here: str) -> None:
-        is_a(self.format, Format, f"{here}.format", "Write Format.JSON, Format.TEXT or Format.BYTES.")
+        is_a(self.format, Format, f"{here}.format", f"Write {' or '.join(map(str, Format))}.")
         is_a(self.partitions, int, f"{here}.partitions", "Write a whole number.")
         is_a(self.key, (str, type(None)), f"{here}.key", "Say in words what the key holds.")
         are(self.personal, str, f"{here}.personal", "personal=('user_id',): a tuple, with its comma")

@@ -107,6 +107,6 @@ def _rereading(settings: Settings, release: Release, expect: Mapping[str, str]) 
         command=archive.entered(python, found, "explain"),
         environment=archive.environment_for(settings, archive.code_of(settings, found), python),
         home=settings.home,
-        log=settings.logs / "compare.log",
+        log=settings.storage.logs / "compare.log",
         ignored=tuple(expect),
     )

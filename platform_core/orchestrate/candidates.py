@@ -149,7 +149,7 @@ def _by_suite(
     platform: Platform, job: str, candidate: ReleaseId, suite: Suite, chosen: Iterable[str]
 ) -> Iterator[dg.AssetCheckResult]:
     names = set(chosen)
-    table = LiveTable(suite.table, platform.settings.table_uri(candidate), candidate)
+    table = LiveTable(suite.table, platform.settings.storage.table(candidate), candidate)
     rows = rows_of(table, suite)
     found = validate(rows, tuple(one for one in suite.expectations if one.name in names))
     results = [result_of(candidate_key(job), finding, len(rows), str(candidate)) for finding in found]

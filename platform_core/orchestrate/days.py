@@ -79,7 +79,7 @@ def _reads_from(table: DailyTable, first: date) -> datetime:
 def _create(spark: SparkSession, settings: Settings, table: DailyTable) -> None:
     from delta.tables import DeltaTable
 
-    builder = DeltaTable.createIfNotExists(spark).location(settings.daily_uri(table.name)).partitionedBy(DAY)
+    builder = DeltaTable.createIfNotExists(spark).location(settings.storage.daily(table.name).uri).partitionedBy(DAY)
     for column in table.output.columns:
         builder = builder.addColumn(column.name, column.sql, comment=column.comment or None)
     builder.execute()
@@ -88,11 +88,11 @@ def _create(spark: SparkSession, settings: Settings, table: DailyTable) -> None:
 def _replace(rows: DataFrame, settings: Settings, table: DailyTable, first: date, last: date, position: str) -> None:
     writer = rows.write.format("delta").mode("overwrite").option("userMetadata", position)
     days = f"{DAY} >= DATE'{first}' AND {DAY} <= DATE'{last}'"  # BETWEEN is an internal error of Delta's on Spark 4.2
-    writer.option("replaceWhere", days).save(settings.daily_uri(table.name))
+    writer.option("replaceWhere", days).save(settings.storage.daily(table.name).uri)
 
 
 def _rows(spark: SparkSession, settings: Settings, table: DailyTable, first: date, last: date) -> int:
     from pyspark.sql import functions as F
 
-    stored = spark.read.format("delta").load(settings.daily_uri(table.name))
+    stored = spark.read.format("delta").load(settings.storage.daily(table.name).uri)
     return stored.where(F.col(DAY).between(first, last)).count()

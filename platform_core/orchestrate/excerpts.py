@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import dagster as dg
-from deltalake import DeltaTable
 
 from platform_core.control import releases
 from platform_core.control.releases import Release
@@ -34,7 +33,7 @@ def history_table(known: Sequence[Release]) -> str:
 
 def some_rows(platform: Platform, job: str, live: LiveTable) -> dg.MarkdownMetadataValue:
     """A few rows as they stand in the table; of personal columns no value leaves it."""
-    if not DeltaTable.is_deltatable(live.uri):
+    if not live.place.has_table():
         return dg.MetadataValue.md("nothing is written yet")
     declared = platform.jobs[job].output
     shown = [name for name in live.columns if name not in declared.personal]

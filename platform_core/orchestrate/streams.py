@@ -111,7 +111,7 @@ def _of_table(
         return []
     told[name] = Told(release.name, release.position, now)
     numbers = facts.table_facts(release, sightings.behind(release, platform.reads(name), broker), now)
-    live = LiveTable(job.output.name, platform.settings.table_uri(ReleaseId.parse(release.name)))
+    live = LiveTable(job.output.name, platform.settings.storage.table(ReleaseId.parse(release.name)))
     rows = excerpts.some_rows(platform, name, live)
     return [dg.AssetMaterialization(table_key(job.output.name), metadata={**numbers, "some rows": rows})]
 

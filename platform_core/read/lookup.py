@@ -59,7 +59,7 @@ def _frozen(release: ReleaseId, store: ControlStore) -> list[str]:
 
 def _declared(live: LiveTable, settings: Settings) -> list[str]:
     """Of a daily table, as its module declares it; importing that takes a second. Rejects have none."""
-    if live.uri != settings.daily_uri(live.name):
+    if live.place != settings.storage.daily(live.name):
         return []
     from platform_core.declare.discover import load_daily_tables
 

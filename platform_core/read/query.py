@@ -35,13 +35,7 @@ def _named_in(query: str, tables: Tables) -> list[LiveTable]:
     """The tables whose names stand in the query; all for one that asks what there is."""
     words = set(re.findall(r"\w+", query.lower()))
     named = [table for name, table in tables.items() if name in words]
-    return named or ([table for table in tables.values() if _readable(table)] if "show" in words else [])
-
-
-def _readable(table: LiveTable) -> bool:
-    from deltalake import DeltaTable
-
-    return DeltaTable.is_deltatable(table.uri)
+    return named or ([table for table in tables.values() if table.place.has_table()] if "show" in words else [])
 
 
 def _refuse_unless_one_select(engine: Engine, query: str) -> None:

@@ -13,6 +13,7 @@ from platform_core.control.store import ControlStore
 from platform_core.errors import ServiceUnavailable, UsageError
 from platform_core.names import PART, ReleaseId
 from platform_core.settings import Settings
+from platform_core.storage import Place
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,20 +28,19 @@ class LiveTable:
     """A table, pinned to the version that was the newest when it was first read."""
 
     name: str
-    uri: str
+    place: Place
     release: ReleaseId | None = None  # None: not the output of one release, as daily tables and rejects
 
     @cached_property
     def delta(self) -> DeltaTable:
-        from deltalake import DeltaTable
         from deltalake.exceptions import TableNotFoundError
 
         try:
-            return DeltaTable(self.uri)
+            return self.place.table()
         except TableNotFoundError as error:
             who = f"its live release {self.release}" if self.release else "the platform"
             raise ServiceUnavailable(
-                f"Table {self.name!r}: {who} has written nothing yet to {self.uri}.",
+                f"Table {self.name!r}: {who} has written nothing yet to {self.place}.",
                 remedy="See `weir status`; read again once something was written.",
             ) from error
 
@@ -61,13 +61,13 @@ class LiveTable:
         return self.arrow(columns, filter).to_pandas()
 
     def spark(self, session: SparkSession) -> DataFrame:
-        return session.read.format("delta").option("versionAsOf", self.version).load(self.uri).drop(PART)
+        return session.read.format("delta").option("versionAsOf", self.version).load(self.place.uri).drop(PART)
 
     def position(self) -> Position | None:
         """Where its release stood when it wrote this version; None before its first batch."""
         from platform_core.tables.history import commits
 
-        for commit in commits(self.uri, 50, until=self.version):  # those of maintenance carry none
+        for commit in commits(self.place, 50, until=self.version):  # those of maintenance carry none
             if "userMetadata" in commit:
                 return Position.from_json(commit["userMetadata"])
         return None
@@ -114,7 +114,7 @@ def open_tables(settings: Settings, store: ControlStore | None = None, client: s
     finally:
         if store is None:
             opened.close()
-    live = {table: LiveTable(table, settings.table_uri(release), release) for table, release in seen.items()}
+    live = {table: LiveTable(table, settings.storage.table(release), release) for table, release in seen.items()}
     return Tables({**_daily(settings), **_rejects(settings, live.values()), **live})
 
 
@@ -128,10 +128,10 @@ def _resolved(store: ControlStore, client: str | None) -> dict[str, ReleaseId]:
 def _daily(settings: Settings) -> dict[str, LiveTable]:
     """A daily table stands in the folder of its name."""
     names = [path.parent.name for path in (settings.root / "analytics").glob("*/table.py")]
-    return {name: LiveTable(name, settings.daily_uri(name)) for name in names}
+    return {name: LiveTable(name, settings.storage.daily(name)) for name in names}
 
 
 def _rejects(settings: Settings, live: Iterable[LiveTable]) -> dict[str, LiveTable]:
     """What each job refused, as `<job>_rejects`."""
     jobs = {table.release.job for table in live if table.release is not None}
-    return {name: LiveTable(name, settings.rejects_uri(job)) for job in jobs for name in [f"{job}_rejects"]}
+    return {name: LiveTable(name, settings.storage.rejects(job)) for job in jobs for name in [f"{job}_rejects"]}

@@ -17,7 +17,7 @@ from platform_core.settings import Settings
 
 def verify(settings: Settings, release: ReleaseId, revision: int = 0) -> Manifest:
     """The release's manifest, when every byte of its code is what was frozen."""
-    folder = settings.archive(release, revision)
+    folder = settings.storage.archive(release, revision)
     found = manifest.read(folder)
     if (found.release, found.revision) != (release, revision):
         raise ArchiveError(
@@ -62,7 +62,7 @@ def locks_of(settings: Settings, found: Manifest) -> environment.Locks:
 
 
 def code_of(settings: Settings, found: Manifest) -> Path:
-    return settings.archive(found.release, found.revision) / CODE
+    return settings.storage.archive(found.release, found.revision) / CODE
 
 
 def command_for(settings: Settings, release: ReleaseId, revision: int = 0) -> tuple[list[str], dict[str, str]]:

@@ -41,7 +41,7 @@ def python_of(settings: Settings, locks: Locks) -> Path:
     running = Path(sys.prefix)
     if _fits(running, locks):
         return running / "bin" / "python"
-    place = settings.home / "environments" / locks.name
+    place = settings.storage.environments / locks.name
     with _alone(place):
         if not _fits(place, locks):
             _build(place, locks, settings)
@@ -68,7 +68,7 @@ def _alone(place: Path) -> Generator[None]:
 
 def _build(place: Path, locks: Locks, settings: Settings) -> None:
     """By pip, which obeys the machine's mirrors and certificates; uv is faster and would need them told again."""
-    log = settings.logs / f"environment-{locks.name}.log"
+    log = settings.storage.logs / f"environment-{locks.name}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(place, ignore_errors=True)
     python, environment = str(place / "bin" / "python"), {**settings.child_environment(), "PYTHONPATH": ""}

@@ -70,14 +70,14 @@ def frozen(
         ensured = topics.ensure(settings, topics_in(said.declared))  # 3
         slot = numbered()
         manifest = _manifest(slot, files, said, ensured, by)
-        _place(fresh, settings.archive(slot.release, slot.revision), manifest)  # 4
+        _place(fresh, settings.storage.archive(slot.release, slot.revision), manifest)  # 4
         return recorded(manifest)  # 5
 
 
 @contextmanager
 def _alone(settings: Settings, job: str) -> Generator[Path]:
     """One freeze of a job at a time on this machine; the store's row refuses the second of two machines."""
-    folder = settings.home / "releases" / job
+    folder = settings.storage.archives / job
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / ".freezing").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

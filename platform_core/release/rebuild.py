@@ -20,7 +20,7 @@ def rebuild(settings: Settings, store: ControlStore, by: str) -> list[str]:
     """Sentences about what was restored. What the store knows as well or better stays as it is."""
     logged = alias_log.newest(alias_log.read(settings))
     if not logged:
-        raise UsageError(f"{settings.alias_log} holds no alias.", remedy="Restore the file from a copy.")
+        raise UsageError(f"{settings.storage.alias_log} holds no alias.", remedy="Restore the file from a copy.")
     store.migrate()
     told = [sentence for line in logged.values() for sentence in _releases_of(line, settings, store, by)]
     for line in logged.values():
@@ -39,7 +39,7 @@ def _releases_of(line: Line, settings: Settings, store: ControlStore, by: str) -
 
 
 def _archives(settings: Settings, job: str) -> list[Manifest]:
-    folders = sorted((settings.home / "releases" / job).glob(f"v*/{MANIFEST}"))
+    folders = sorted((settings.storage.archives / job).glob(f"v*/{MANIFEST}"))
     found = [manifest.read(path.parent) for path in folders]
     return [one for one in found if one.revision == 0]
 
@@ -69,7 +69,7 @@ def _alias(line: Line, store: ControlStore, by: str) -> list[str]:
     there = aliases.live(store, line.table)
     if there is not None and there.since >= line.since:
         return []
-    said = f"restored from {alias_log.NAME}"
+    said = "restored from aliases.jsonl"
     with store.transaction() as cursor:
         if there is not None and there.release != line.release:
             releases.change(cursor, there.release, "standby", said, by=by)

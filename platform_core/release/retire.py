@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from platform_core.broker import Broker
@@ -14,28 +12,21 @@ from platform_core.control.releases import Release
 from platform_core.control.store import ControlStore, Cursor
 from platform_core.cutover import protocol
 from platform_core.cutover.model import Cutover
-from platform_core.declare import described
 from platform_core.errors import ArchiveError, LeaseHeld, ServiceUnavailable, SetupError, UsageError
 from platform_core.names import ReleaseId
-from platform_core.release import manifest, places
+from platform_core.release import manifest
 from platform_core.release.environment import Locks
 from platform_core.release.manifest import Manifest
 from platform_core.settings import Settings
+from platform_core.storage import Place
+from platform_core.stream.sink import Remains, Retiring
+from platform_core.stream.sinks import remains
 from platform_core.telemetry import event
 from platform_core.waiting import looks
 
 logger = logging.getLogger(__name__)
 
 STOP_SECONDS = 90.0
-
-
-@dataclass(frozen=True)
-class Thing:
-    """One kind of what a release has."""
-
-    what: str
-    there: Callable[[], bool]
-    remove: Callable[[], object]
 
 
 def retire(
@@ -52,7 +43,7 @@ def retire(
     _give_up(settings, store, found, by)  # 1
     await_end(store, release, wait)  # 2
     things = things_of(settings, found)
-    gone = [thing.what for thing in things if thing.there() and (thing.remove(), True)[1]]  # 3
+    gone = [thing.what for thing in things if thing.exists() and (thing.remove(), True)[1]]  # 3
     _forget(store, release)
     _prove(release, things)  # 4
     return gone
@@ -65,19 +56,15 @@ def blockers(settings: Settings, store: ControlStore, release: ReleaseId) -> lis
         return _blockers(settings, cursor, found)
 
 
-def things_of(settings: Settings, release: Release) -> list[Thing]:
+def things_of(settings: Settings, release: Release) -> list[Remains]:
     """Code last: while it is there, the release can be asked to be retired again, and knows what it had."""
-    uri, broker = settings.table_uri(release.id), Broker(settings)
-    folders = [("table", uri)]
-    folders += [(f"lookup {name}", f"{uri}_lookup_{name}") for name in _lookups(release)]
-    folders += [("checkpoint", settings.checkpoint(release.id))]
-    found = [_folder(what, place) for what, place in folders]
-    found += [_topic(broker, topic) for topic in _topics(release)]
-    found.append(_group(broker, release.id.group))
-    found += [_folder("comparisons", str(path)) for path in _comparisons(settings, release.id)]
-    found += [_folder("environment", str(path)) for path in _environments(settings, release)]
-    archives = [*_revisions(settings, release.id), settings.archive(release.id)]
-    return found + [_folder(f"code {path.name}", str(path)) for path in archives]
+    storage, declared = settings.storage, release.manifest.get("declared", {})
+    found = remains(Retiring(settings, Broker(settings), release.id, declared))
+    found.append(Remains.of("checkpoint", storage.checkpoint(release.id)))
+    found += [Remains.of("comparisons", Place(str(path))) for path in _comparisons(settings, release.id)]
+    found += [Remains.of("environment", Place(str(path))) for path in _environments(settings, release)]
+    archives = [*storage.revisions(release.id), storage.archive(release.id)]
+    return found + [Remains.of(f"code {path.name}", Place(str(path))) for path in archives]
 
 
 def _give_up(settings: Settings, store: ControlStore, release: Release, by: str) -> None:
@@ -145,8 +132,8 @@ def _forget(store: ControlStore, release: ReleaseId) -> None:
         cursor.execute("delete from weir.progress_history where job = %s and number = %s", key)
 
 
-def _prove(release: ReleaseId, things: list[Thing]) -> None:
-    left = [thing.what for thing in things if thing.there()]
+def _prove(release: ReleaseId, things: list[Remains]) -> None:
+    left = [thing.what for thing in things if thing.exists()]
     if left:
         raise SetupError(
             f"{release} is retired, and not all of it is gone: {', '.join(left)}.",
@@ -154,51 +141,25 @@ def _prove(release: ReleaseId, things: list[Thing]) -> None:
         )
 
 
-def _folder(what: str, place: str) -> Thing:
-    return Thing(f"{what} {place}", lambda: places.there(place), lambda: places.remove(place))
-
-
-def _topic(broker: Broker, topic: str) -> Thing:
-    return Thing(f"topic {topic}", lambda: bool(broker.topics([topic])), lambda: broker.remove([topic]))
-
-
-def _group(broker: Broker, group: str) -> Thing:
-    return Thing(f"group {group}", lambda: group in broker.groups(), lambda: broker.forget(group))
-
-
 def _comparisons(settings: Settings, release: ReleaseId) -> list[Path]:
     """What was kept of comparisons with it, so that the next one would read less."""
-    kept, name = (settings.home / "comparisons" / release.job).glob("*"), release.group
+    kept, name = settings.storage.comparisons(release.job).glob("*"), release.group
     return sorted(path for path in kept if f"-{name}-" in f"-{path.name}-")
 
 
 def _environments(settings: Settings, release: Release) -> list[Path]:
     """Those that were built for its locks, and for no other release's that is still there. A release whose manifest
     cannot be read may need any of them: they all stay."""
-    mine = {settings.archive(release.id), *_revisions(settings, release.id)}
-    folders = {path.parent for path in (settings.home / "releases").glob(f"*/v*/{manifest.MANIFEST}")}
+    mine = {settings.storage.archive(release.id), *settings.storage.revisions(release.id)}
+    folders = {path.parent for path in settings.storage.archives.glob(f"*/v*/{manifest.MANIFEST}")}
     try:
         needed = {_environment(manifest.read(folder)) for folder in folders - mine}
         names = {_environment(manifest.read(folder)) for folder in folders & mine}
     except ArchiveError as error:
         event(logger, "environments kept", level=logging.WARNING, release=release.id, error=error)
         return []
-    return sorted(settings.home / "environments" / name for name in names - needed)
+    return sorted(settings.storage.environments / name for name in names - needed)
 
 
 def _environment(found: Manifest) -> str:
     return Locks(Path(), found.protocol, found.requirements_sha256, found.jars_sha256).name
-
-
-def _revisions(settings: Settings, release: ReleaseId) -> list[Path]:
-    return sorted((settings.home / "releases" / release.job).glob(f"{release.version}.*"))
-
-
-def _lookups(release: Release) -> list[str]:
-    return sorted(described.lookups(release.manifest.get("declared", {})))
-
-
-def _topics(release: Release) -> list[str]:
-    """The plain name belongs to the job; a candidate's own carries its number."""
-    publish = release.manifest.get("declared", {}).get("publish")
-    return [] if publish is None else [release.id.topic(publish["topic"]["name"])]

@@ -92,7 +92,7 @@ def _service(
         environment=lambda: _environment(settings),
         niceness=BEHIND_STREAMS,
         needs=("postgres", *needs),
-        log=settings.logs / f"{name}.log",
+        log=settings.storage.logs / f"{name}.log",
         cwd=settings.home,
         port_setting="WEIR_DAGSTER__PORT",
         stop_seconds=15.0,

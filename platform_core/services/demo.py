@@ -86,7 +86,7 @@ def _start_jobs(settings: Settings, store: ControlStore, console: Console) -> di
 def _generate(settings: Settings, kind: str) -> subprocess.Popen[bytes]:
     env = settings.child_environment() | {"PYTHONPATH": str(settings.root)} | dict(kept.marks(settings.home, "demo"))
     command = (sys.executable, "-m", "ingest.generators", kind)
-    return process.spawn(command, env, settings.logs / f"generator-{kind}.log", settings.home)
+    return process.spawn(command, env, settings.storage.logs / f"generator-{kind}.log", settings.home)
 
 
 def _rows_out(store: ControlStore) -> dict[ReleaseId, int]:
@@ -175,8 +175,8 @@ def _stay(settings: Settings, console: Console, generators: dict[str, subprocess
     while state.read(settings.home).kept:
         for kind, child in generators.items():
             if child.poll() is not None:
-                log = settings.logs / f"generator-{kind}.log"
+                log = settings.storage.logs / f"generator-{kind}.log"
                 console.print(f"Generator {kind} ended with {child.returncode}; starting it again.{tail(log, 1)}")
                 generators[kind] = _generate(settings, kind)
         time.sleep(1)
-    raise ServiceUnavailable("The keeper has ended.", remedy=f"Read {settings.logs / 'keeper.log'}.")
+    raise ServiceUnavailable("The keeper has ended.", remedy=f"Read {settings.storage.logs / 'keeper.log'}.")

@@ -76,7 +76,7 @@ def broker(settings: Settings) -> Service:
         name="kafka",
         command=(*_java(settings, *memory), "kafka.Kafka", str(config)),
         environment=settings.child_environment,
-        log=settings.logs / "kafka.log",
+        log=settings.storage.logs / "kafka.log",
         cwd=settings.home,
         prepare=lambda: _prepare(settings),
         ready=lambda: _answers(settings),
@@ -114,7 +114,7 @@ def _format(settings: Settings, data: Path) -> None:
     config = _configure(settings, fresh)
     cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=").replace("-", "A")
     command = (*_java(settings, "-Xmx128m"), "kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(config))
-    log = settings.logs / "kafka.log"
+    log = settings.storage.logs / "kafka.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as out:
         done = subprocess.run(command, stdout=out, stderr=out, check=False, timeout=120)

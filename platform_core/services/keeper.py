@@ -90,7 +90,7 @@ def _first_states(settings: Settings, services: list[Service]) -> list[State]:
 
 
 def _keep_house(settings: Settings, notes: Notes) -> None:
-    for path in logs.bound(settings.logs):
+    for path in logs.bound(settings.storage.logs):
         telemetry.event(logger, "log cut", file=path.name)
     try:
         store = ControlStore.open(settings)

@@ -42,7 +42,7 @@ def server(settings: Settings) -> Service:
         name="postgres",
         command=(*_as_user(), str(_binary("postgres")), "-D", str(data), "-p", str(settings.postgres.port)),
         environment=settings.child_environment,
-        log=settings.logs / "postgres.log",
+        log=settings.storage.logs / "postgres.log",
         cwd=settings.home,
         prepare=lambda: _prepare(settings, data),
         ready=lambda: reachable(settings),
@@ -97,7 +97,7 @@ def _initialize(settings: Settings, data: Path) -> None:
     fresh = data.with_name("postgres.new")
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(parents=True, mode=0o700)
-    log = settings.logs / "postgres.log"
+    log = settings.storage.logs / "postgres.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     command = [*_as_user(), str(_binary("initdb")), "-D", str(fresh), "-U", settings.postgres.user, "-E", "UTF8"]
     command += ["--locale=C", "--auth=scram-sha-256", f"--pwfile={_password_file(settings)}", "--data-checksums"]

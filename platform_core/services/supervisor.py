@@ -16,7 +16,7 @@ def supervisor(settings: Settings) -> Service:
         name="supervisor",
         command=(sys.executable, "-m", "platform_core.supervise"),
         environment=lambda: {**settings.child_environment(), "PYTHONPATH": str(settings.root), "MALLOC_ARENA_MAX": "2"},
-        log=settings.logs / "supervisor.log",
+        log=settings.storage.logs / "supervisor.log",
         cwd=settings.home,
         needs=("postgres", "kafka"),
         prepare=lambda: _migrate(settings),

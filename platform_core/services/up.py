@@ -53,7 +53,7 @@ def examine(settings: Settings, services: list[Service]) -> None:
 def _start_keeper(settings: Settings) -> None:
     command = (sys.executable, "-m", "platform_core.services.keeper")
     env = settings.child_environment() | {"PYTHONPATH": str(settings.root)} | dict(kept.marks(settings.home, "keeper"))
-    log = settings.logs / "keeper.log"
+    log = settings.storage.logs / "keeper.log"
     child = process.spawn(command, env, log, settings.home)
     me = Owner.of(child.pid)
 

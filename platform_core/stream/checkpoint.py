@@ -171,6 +171,17 @@ def prove(checkpoint: Checkpoint, applied: int, committed: Position | None, tabl
         _prove_offsets(checkpoint, committed, table)
 
 
+def refuse_ahead(checkpoint: Checkpoint, has: int, what: str) -> None:
+    """Whatever is written only now and then may have fewer batches than the checkpoint, and never more: of those that
+    it has, none would be written again, whatever they read then."""
+    if has > checkpoint.planned:
+        raise PositionError(
+            f"Checkpoint {checkpoint.path} has planned batch {checkpoint.planned}, {what} holds batch {has}.",
+            remedy="One of them was restored to another time. Restore both from the same time; without a copy "
+            "`weir release JOB --again` replays beside the table.",
+        )
+
+
 def _prove_offsets(checkpoint: Checkpoint, committed: Position, table: str) -> None:
     said = checkpoint.entry(committed.batch).places
     if said != committed.places:

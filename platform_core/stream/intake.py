@@ -9,9 +9,10 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from platform_core.declare import Format, Stream, StreamingJob, Topic
+from platform_core.declare import Stream, StreamingJob, Topic
 from platform_core.declare.inputs import Input, OfTopic
-from platform_core.declare.schemas import Column
+from platform_core.formats import codec
+from platform_core.formats.codec import Fault
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as Expression
@@ -24,7 +25,6 @@ RECENT_MS = 60_000  # beyond the watermark's delay
 INPUT = "input_"  # with an input's name: what is observed of it
 AHEAD = "ahead_ms"  # of the batch's plan
 USED_MS, REJECT, RECENT = "_used_ms", "_reject", "_recent_ms"
-_CORRUPT = "_unreadable"
 _MILLISECOND = timedelta(milliseconds=1)
 
 
@@ -36,7 +36,7 @@ def parsed(raw: DataFrame, part: OfTopic) -> DataFrame:
     own = raw.where(F.col("topic") == topic.name) if "topic" in raw.columns else raw
     if part.verbatim:
         return _as_it_is(own)
-    read = own.select("*", _value(topic).alias("v"))
+    read = own.select("*", codec(topic.format).read(F.col("value"), topic.columns).alias("v"))
     read = read.select("*", _event_time(topic).alias("event_time"))
     read = read.select("*", _ahead_of_plan().alias(AHEAD))
     read = read.select("*", _refused(part).alias("reason"))
@@ -173,20 +173,6 @@ def watermark_delay(part: Input) -> timedelta | None:
     return part.late_after + max(timedelta(minutes=1), part.late_after)
 
 
-def _value(topic: Topic) -> Expression:
-    from pyspark.sql import functions as F
-
-    first = topic.columns[0]
-    if topic.format is Format.BYTES:
-        return F.struct(F.col("value").alias(first.name))
-    text = F.col("value").cast("string")
-    if topic.format is Format.TEXT:
-        return F.struct(text.alias(first.name))
-    fields = ", ".join(f"`{column.name}` {column.sql}" for column in topic.columns)
-    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
-    return F.from_json(text, f"{fields}, {_CORRUPT} STRING", options)
-
-
 def _event_time(topic: Topic) -> Expression:
     from pyspark.sql import functions as F
 
@@ -197,19 +183,15 @@ def _unreadable(topic: Topic) -> Expression:
     """Why a record cannot be read at all, or null. No reason ever quotes a value: values may be personal."""
     from pyspark.sql import functions as F
 
-    empty = F.col("value").isNull() if topic.format is not Format.JSON else F.coalesce(F.length("value"), F.lit(0)) == 0
-    cases: list[tuple[Expression, str]] = []
+    value, form = F.col("value"), codec(topic.format)
+    cases: list[Fault] = []
     if topic.key is not None:
         cases.append((F.col("key").isNull(), f"null key: {topic.key} is needed"))
     if not topic.tombstones:
-        cases.append((empty, "empty value"))
-    if topic.format is not Format.BYTES:
-        cases.append((~F.is_valid_utf8(F.col("value").cast("string")), "not UTF-8"))
-    if topic.format is Format.JSON:
-        broken = F.col("v").isNull() | F.col(f"v.{_CORRUPT}").isNotNull()
-        cases.append((F.col("value").isNotNull() & broken, f"not JSON of the declared shape ({_shape(topic.columns)})"))
+        cases.append((form.is_empty(value), "empty value"))
+    cases += form.unreadable(value, F.col("v"), topic.columns)
     cases += [
-        (F.col("value").isNotNull() & F.col(f"v.{column.name}").isNull(), f"missing field: {column.name}")
+        (value.isNotNull() & F.col(f"v.{column.name}").isNull(), f"missing field: {column.name}")
         for column in topic.columns
         if column.required
     ]
@@ -230,7 +212,7 @@ def _refused(part: OfTopic) -> Expression:
     return F.coalesce(_unreadable(part.topic), _first([*cases, *rules, *_torn_key(part.topic)]))
 
 
-def _torn_key(topic: Topic) -> list[tuple[Expression, str]]:
+def _torn_key(topic: Topic) -> list[Fault]:
     """The last reason of all: what was refused before keys were looked into is refused for the same reason still."""
     from pyspark.sql import functions as F
 
@@ -285,12 +267,8 @@ def _late(part: Input) -> Expression:
     return behind > int(part.late_after.total_seconds() * 1000)
 
 
-def _first(cases: list[tuple[Expression, str]]) -> Expression:
+def _first(cases: list[Fault]) -> Expression:
     """The reason of the first condition that is true, or null."""
     from pyspark.sql import functions as F
 
     return F.coalesce(F.lit(None).cast("string"), *(F.when(condition, F.lit(reason)) for condition, reason in cases))
-
-
-def _shape(columns: tuple[Column, ...]) -> str:
-    return ", ".join(f"{column.name} {column.sql}" for column in columns)

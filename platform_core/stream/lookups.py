@@ -6,9 +6,10 @@ replay. The history lives in memory for the join and in a Delta table a lookup f
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pyarrow as pa
@@ -18,9 +19,18 @@ from pyarrow import feather
 
 from platform_core.declare import Lookup, Table
 from platform_core.declare.schemas import columns
+from platform_core.errors import Permanent
+from platform_core.names import CHANGE
+from platform_core.storage import Place
+from platform_core.stream.checkpoint import Checkpoint, refuse_ahead
 from platform_core.stream.plan import lookup_column
+from platform_core.stream.sink import Remains, Retiring
+from platform_core.tables.changes import deleted
 from platform_core.tables.delta import Output
 from platform_core.tables.schema import arrow_schema, delta_schema, table_schema
+
+if TYPE_CHECKING:
+    from platform_core.stream.batch import Batch
 
 pc: Any = pyarrow.compute  # its functions are made at import, where no type checker sees them
 _FACTS = "key STRING, at TIMESTAMP, offset BIGINT, deleted BOOLEAN"
@@ -29,35 +39,62 @@ _FACTS = "key STRING, at TIMESTAMP, offset BIGINT, deleted BOOLEAN"
 class LookupTable:
     """All versions of one lookup, by key and time."""
 
-    def __init__(self, name: str, lookup: Lookup, uri: str, release: str, duck: duckdb.DuckDBPyConnection) -> None:
+    def __init__(
+        self,
+        name: str,
+        lookup: Lookup,
+        place: Place,
+        release: str,
+        output: Table,
+        duck: duckdb.DuckDBPyConnection,
+    ) -> None:
+        """`output` is the table whose rows get its columns."""
         self.name, self.lookup, self._duck = name, lookup, duck
+        self._order = [field.name for field in table_schema(output).fields]
         taken = [column for column in lookup.topic.columns if column.name in lookup.takes]
         schema = delta_schema([*columns(_FACTS, "lookup"), *taken])
-        self._output = Output(uri, schema, f"{release}/{name}", description=f"Every version of {lookup.topic.name}")
+        self._output = Output(place, schema, f"{release}/{name}", description=f"Every version of {lookup.topic.name}")
         self._arrow = arrow_schema(schema)
         self._view = f"history_{name}"
         self._load(self._output.table)
 
-    def add(self, versions: pa.Table, batch: int, metadata: str) -> None:
-        if not versions.num_rows or self._output.applied() >= batch:
+    def committed(self) -> int:
+        """Of the batches that brought versions."""
+        return self._output.applied()
+
+    def prove(self, checkpoint: Checkpoint) -> None:
+        refuse_ahead(checkpoint, self.committed(), f"table {self._output.place}")
+
+    def commit(self, batch: Batch) -> Batch:
+        self._add(batch.lookups[self.name], batch)
+        return replace(batch, changes=self.joined(batch.changes))
+
+    @classmethod
+    def remains(cls, of: Retiring) -> Iterable[Remains]:
+        inputs: Mapping[str, Mapping[str, Any]] = of.declared.get("inputs", {})
+        names = sorted(name for name, part in inputs.items() if part.get("is") == Lookup.__name__)
+        return [Remains.of(f"lookup {name}", of.settings.storage.lookup(of.release, name)) for name in names]
+
+    def _add(self, versions: pa.Table, batch: Batch) -> None:
+        if not versions.num_rows or self.committed() >= batch.number:
             return  # a repeated batch: the table, and so the memory, has them
         versions = versions.select(self._arrow.names).cast(self._arrow)
-        self._output.write(versions, batch, metadata)
+        self._output.write(versions, batch.number, batch.metadata)
         self._insert(versions)
 
-    def joined(self, rows: pa.Table, order: list[str]) -> pa.Table:
+    def joined(self, rows: pa.Table) -> pa.Table:
         """The rows with the lookup's columns: the newest version not later than the row's time."""
         self._duck.register("rows_", rows)
         try:
-            return self._duck.sql(self._query(rows.column_names, order)).to_arrow_table()
+            return self._duck.sql(self._query(rows.column_names)).to_arrow_table()
         finally:
             self._duck.unregister("rows_")
 
-    def _query(self, given: list[str], order: list[str]) -> str:
+    def _query(self, given: list[str]) -> str:
         part = self.lookup
         known = "h.key IS NOT NULL AND NOT h.deleted"
         chosen = []
-        for name in order:
+        for name in (*self._order, CHANGE):
             if name in part.takes:
                 chosen.append(_either(known, f'h."{name}"', part.otherwise.get(name), name))
             elif name in part.otherwise:
@@ -102,14 +139,36 @@ class Waiting:
         self._arrow = arrow_schema(table_schema(table, without=taken))
         self._folder = folder
 
+    def committed(self) -> int:
+        return max((int(file.stem) for file in self._folder.glob("*.arrow")), default=-1)
+
+    def prove(self, checkpoint: Checkpoint) -> None:
+        refuse_ahead(checkpoint, self.committed(), f"folder {self._folder}")
+
+    def commit(self, batch: Batch) -> Batch:
+        return replace(batch, changes=self.released(batch.changes, batch.position.newest_ms, batch.number))
+
+    @classmethod
+    def remains(cls, of: Retiring) -> Iterable[Remains]:  # noqa: ARG003
+        """Nothing beside the checkpoint, of which it is a part."""
+        return ()
+
     def released(self, rows: pa.Table, clock_ms: int, batch: int) -> pa.Table:
         """The rows whose time to wait is over by the release's clock; the others are kept for a later batch."""
         if not self._lookups:
             return rows
+        self._refuse_deletes(rows)
         together = pa.concat_tables([self._left_by(batch - 1), rows.select(self._arrow.names).cast(self._arrow)])
         due = self._due(together, clock_ms)
         self._keep(together.filter(pc.invert(due)), batch)
         return together.filter(due)
+
+    def _refuse_deletes(self, rows: pa.Table) -> None:
+        if deleted(rows).num_rows:
+            raise Permanent(
+                "A batch deletes rows of a job whose rows wait for lookups: a deletion would overtake its row.",
+                remedy="Declare the lookups without `wait`.",
+            )
 
     def _due(self, rows: pa.Table, clock_ms: int) -> pa.ChunkedArray | pa.Array:
         due = pa.array([True] * rows.num_rows, pa.bool_())

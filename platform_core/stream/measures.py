@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from platform_core.declare import StreamingJob
-from platform_core.stream.intake import INPUT, RECENT_MS, admitted, parsed_at_rest
+from platform_core.stream.intake import INPUT, admitted, parsed_at_rest
 from platform_core.stream.rejects import Reject
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _DROPPED = "numRowsDroppedByWatermark"
-
-
-@dataclass(frozen=True)
-class Clock:
-    """By what a batch's records were late. An event at the watermark itself is, but no window that holds it."""
-
-    watermark_ms: int
-    planned_at_ms: int
-    delay_ms: int
 
 
 @dataclass(frozen=True)
@@ -47,27 +38,6 @@ class Measures:
     rejects: list[Reject] = field(default_factory=list[Reject])
     behind_ms: list[int] = field(default_factory=list[int])
     ancient: int = 0
-
-    def dropped(self, clock: Clock, rows_dropped: Callable[[], Dropped], recount: Callable[[int], int]) -> int:
-        """How many events Spark dropped as behind the watermark.
-
-        Its own count is of rows in its state operators. Of an aggregation they are partial results, one a window and
-        key; there, all events behind the watermark count, if they missed all of their windows or some. None count in a
-        batch in which every window was open still.
-        """
-        if self.oldest_ms is None or self.oldest_ms > clock.watermark_ms:
-            return 0  # almost every batch: nothing has to be asked
-        rows = rows_dropped()
-        if not rows.rows:
-            return 0
-        listed = (
-            clock.planned_at_ms - clock.delay_ms - RECENT_MS
-            < clock.watermark_ms
-            <= clock.planned_at_ms - clock.delay_ms
-        )
-        last = clock.watermark_ms - (1 if rows.partial else 0)
-        behind = self.ancient + sum(event <= last for event in self.behind_ms) if listed else recount(last)
-        return behind if rows.partial else min(behind, rows.rows)
 
 
 def observed_by(query: Any) -> dict[str, dict[str, Any]]:

@@ -2,45 +2,79 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Literal
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Literal
 
-from platform_core.control.position import Offsets
+import duckdb
+import pyarrow as pa
+
 from platform_core.declare import StreamingJob
 from platform_core.names import ReleaseId
 from platform_core.settings import Settings
+from platform_core.stream.batch import Batch
 from platform_core.stream.checkpoint import Checkpoint
 from platform_core.stream.guard import Guard
-from platform_core.stream.publish import Mirror, TransactionalPublisher
+from platform_core.stream.publish import Message, Mirror, TransactionalPublisher, encoded, is_keyed
+from platform_core.stream.sink import Remains, Retiring
+from platform_core.tables.changes import deleted, upserted
 
 Role = Literal["live", "aside", "silent"]
-Mirrored = Callable[[Offsets], None]
 
 
 class Outlet:
     """One producer at a time. Without one, progress is mirrored in the release's group."""
 
     def __init__(
-        self, settings: Settings, job: StreamingJob, release: ReleaseId, guard: Guard, checkpoint: Checkpoint
+        self,
+        settings: Settings,
+        job: StreamingJob,
+        release: ReleaseId,
+        guard: Guard,
+        checkpoint: Checkpoint,
+        duck: duckdb.DuckDBPyConnection,
     ) -> None:
-        self._settings, self._job, self._release = settings, job, release
+        self._settings, self._job, self._release, self._duck = settings, job, release, duck
         self._guard, self._checkpoint = guard, checkpoint
         self._role: Role | None = None
-        self._publisher: TransactionalPublisher | None = None
+        self.publisher: TransactionalPublisher | None = None
         self._mirror: Mirror | None = None
 
-    def to(self, role: Role) -> tuple[TransactionalPublisher | None, Mirrored]:
+    def to(self, role: Role) -> None:
         if role != self._role:
             self.close()
             self._open(role)
             self._role = role
-        return self._publisher, self._mirror.show if self._mirror else _unseen
+
+    def committed(self) -> int:
+        return -1 if self.publisher is None else self.publisher.committed
+
+    def prove(self, checkpoint: Checkpoint) -> None:
+        """The broker is asked with the first batch, once it is known to which topic."""
+
+    def commit(self, batch: Batch) -> Batch:
+        if self.publisher is None:
+            if self._mirror is not None:
+                self._mirror.show(batch.position.offsets)
+            return batch
+        found = messages(self._job, batch.changes, self._duck)
+        return replace(batch, published=self.publisher.publish(found, batch.number, batch.position.offsets))
+
+    @classmethod
+    def remains(cls, of: Retiring) -> Iterable[Remains]:
+        """Its group, and its own topic: the plain name belongs to the job."""
+        publish: Mapping[str, Any] | None = of.declared.get("publish")
+        broker, group = of.broker, of.release.group
+        if publish is not None:
+            topic = of.release.topic(publish["topic"]["name"])
+            yield Remains(f"topic {topic}", lambda: bool(broker.topics([topic])), lambda: broker.remove([topic]))
+        yield Remains(f"group {group}", lambda: group in broker.groups(), lambda: broker.forget(group))
 
     def close(self) -> None:
-        for held in (self._publisher, self._mirror):
+        for held in (self.publisher, self._mirror):
             if held is not None:
                 held.close()
-        self._publisher = self._mirror = self._role = None
+        self.publisher = self._mirror = self._role = None
 
     def _open(self, role: Role) -> None:
         if self._job.publish is None or role == "silent":
@@ -49,9 +83,9 @@ class Outlet:
         plain = self._job.publish.topic.name
         if role == "live":
             # the transactional id belongs to the job, not the release: whoever is live fences whoever was
-            self._publisher = self._made(plain, self._job.name, live=True)
+            self.publisher = self._made(plain, self._job.name, live=True)
         else:
-            self._publisher = self._made(self._release.topic(plain), self._release.group, live=False)
+            self.publisher = self._made(self._release.topic(plain), self._release.group, live=False)
 
     def _made(self, topic: str, identity: str, live: bool) -> TransactionalPublisher:
         self._guard.write()  # a driver that woke up without its lease must not fence its successor
@@ -62,5 +96,12 @@ class Outlet:
         )
 
 
-def _unseen(_: Offsets) -> None:
-    """A publisher's transaction carries the group's offsets itself."""
+def messages(job: StreamingJob, changes: pa.Table, duck: duckdb.DuckDBPyConnection) -> list[Message]:
+    """The records of a batch's rows. A row that is deleted is a tombstone where its record replaces the one before of
+    the same key; a topic of events has no word for it."""
+    if job.publish is None:
+        return []
+    found, gone = encoded(upserted(changes), job.publish, duck), deleted(changes)
+    if not gone.num_rows or not is_keyed(job):
+        return found
+    return found + [(key, None) for key, _ in encoded(gone, job.publish, duck)]

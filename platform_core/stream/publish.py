@@ -15,16 +15,19 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from platform_core.control.position import Offsets
-from platform_core.declare import Json, Publish, Text
-from platform_core.errors import ServiceUnavailable, Superseded
+from platform_core.declare import Publish, StreamingJob
+from platform_core.errors import PositionError, ServiceUnavailable, Superseded
+from platform_core.formats import codec
 from platform_core.settings import Settings
 from platform_core.stream.bounded import within
 from platform_core.telemetry import event
 
 Message = tuple[bytes | None, bytes | None]
+pc: Any = pyarrow.compute  # its functions are made at import, where no type checker sees them
 _PATIENCE = 60.0
 _LOOKING = (KafkaError.NOT_COORDINATOR, KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.COORDINATOR_LOAD_IN_PROGRESS)
 _ABANDONED_MS = 60_000  # a transaction that is open for longer is ended by the broker, which fences whoever began it
@@ -42,37 +45,18 @@ class Marker:
     handover: int = 0  # the cutover whose difference was written last
 
 
+def is_keyed(job: StreamingJob) -> bool:
+    """Whether a record of the topic replaces the one before it of the same key, as a row of the table does."""
+    if job.publish is None or not job.output.keyed:
+        return False
+    return set(job.publish.key.names) == set(job.output.key)
+
+
 def encoded(rows: pa.Table, publish: Publish, duck: duckdb.DuckDBPyConnection) -> list[Message]:
-    """Key and value of each row's record, in the order of the key; times as ISO 8601 in UTC with milliseconds."""
-    duck.register("out_", _without_zones(rows))
-    try:
-        key, value = _sql(publish.key, rows.schema), _sql(publish.value, rows.schema)
-        found = duck.sql(f"SELECT encode({key}) AS k, encode({value}) AS v FROM out_ ORDER BY k").to_arrow_table()
-    finally:
-        duck.unregister("out_")
-    return list(zip(found["k"].to_pylist(), found["v"].to_pylist(), strict=True))
-
-
-def _sql(part: Text | Json, schema: pa.Schema) -> str:
-    if isinstance(part, Text):
-        return f'CAST("{part.column}" AS VARCHAR)'
-    names = part.columns or [name for name in schema.names if not name.startswith("_")]
-    fields = ", ".join(f"'{name}', {_plain(name, schema.field(name).type)}" for name in names)
-    return f"CAST(json_object({fields}) AS VARCHAR)"
-
-
-def _plain(name: str, kind: pa.DataType) -> str:
-    if pa.types.is_timestamp(kind):
-        return f"""strftime("{name}", '%Y-%m-%dT%H:%M:%S.%gZ')"""
-    return f'"{name}"'
-
-
-def _without_zones(rows: pa.Table) -> pa.Table:
-    """Times are UTC here; DuckDB would format zoned ones in the zone of the machine."""
-    plain = [
-        field.with_type(pa.timestamp("us")) if pa.types.is_timestamp(field.type) else field for field in rows.schema
-    ]
-    return rows.cast(pa.schema(plain))
+    """Key and value of each row's record, in the order of the key."""
+    key, value = (codec(part.format).encode(rows, part.names, duck) for part in (publish.key, publish.value))
+    order = pc.sort_indices(key)
+    return list(zip(key.take(order).to_pylist(), value.take(order).to_pylist(), strict=True))
 
 
 class TransactionalPublisher:
@@ -113,12 +97,23 @@ class TransactionalPublisher:
         self._call(self._producer.init_transactions, _PATIENCE)  # fences, and ends what a dead owner left open
         self._done: Marker | None = None
 
+    @property
+    def committed(self) -> int:
+        """The newest batch that is published; -1 also before the first one asks for it."""
+        return -1 if self._done is None else self._done.batch
+
     def publish(self, messages: Sequence[Message], batch: int, end: Offsets) -> int:
         """Writes the batch unless it is published already; returns how many records."""
 
         def once() -> int:
             done = self._known(end)
-            return 0 if done.batch >= batch else self._transaction(messages, replace(done, batch=batch), end)
+            if done.batch > batch:
+                raise PositionError(
+                    f"Topic {self._topic} has batch {done.batch} of group {self._group}, the checkpoint runs {batch}.",
+                    remedy="Table and checkpoint were restored to another time. Restore them from after that batch, or "
+                    "`weir release JOB --again` replays beside the table.",
+                )
+            return 0 if done.batch == batch else self._transaction(messages, replace(done, batch=batch), end)
 
         return self._outliving(once)
 

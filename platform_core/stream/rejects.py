@@ -5,15 +5,22 @@ from __future__ import annotations
 import base64
 import datetime as dt
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
 from platform_core.declare.schemas import columns
 from platform_core.errors import RejectLimitExceeded
+from platform_core.storage import Place
+from platform_core.stream.checkpoint import Checkpoint, refuse_ahead
 from platform_core.tables.delta import Output
 from platform_core.tables.schema import arrow_schema, delta_schema
+
+if TYPE_CHECKING:
+    from platform_core.stream.batch import Batch
+    from platform_core.stream.sink import Remains, Retiring
 
 SCHEMA = (
     "topic STRING, partition INT, offset BIGINT, record_timestamp TIMESTAMP, key BINARY, value BINARY, "
@@ -61,19 +68,28 @@ class Fetcher(Protocol):
 class Rejects:
     """The rejects table of a job, written by one release."""
 
-    def __init__(self, uri: str, release: str, fetcher: Fetcher | None = None) -> None:
+    def __init__(self, place: Place, release: str, fetcher: Fetcher | None = None) -> None:
         schema = delta_schema(columns(SCHEMA, "rejects"))
-        self._output = Output(uri, schema, f"{release}/rejects", description="Records that a job refused")
+        self._output = Output(place, schema, f"{release}/rejects", description="Records that a job refused")
         self._arrow, self._release, self._fetcher = arrow_schema(schema), release, fetcher
 
-    def create(self) -> None:
-        """An empty table, so that asking for a job's rejects is answered before there are any."""
-        self._output.applied()
+    def committed(self) -> int:
+        """Of the batches that had rejects. Creates the table, so that a job's rejects can be asked for before."""
+        return self._output.applied()
 
-    def write(self, rejects: list[Reject], batch: int, metadata: str) -> None:
-        """Before the table's own commit, so that a crash between them repeats the batch and skips this part."""
-        if rejects and self._output.applied() < batch:
-            self._output.write(self._rows(self._whole(rejects), batch), batch, metadata)
+    def prove(self, checkpoint: Checkpoint) -> None:
+        refuse_ahead(checkpoint, self.committed(), f"table {self._output.place}")
+
+    def commit(self, batch: Batch) -> Batch:
+        rejects = batch.measures.rejects
+        if rejects and self.committed() < batch.number:
+            self._output.write(self._rows(self._whole(rejects), batch.number), batch.number, batch.metadata)
+        return batch
+
+    @classmethod
+    def remains(cls, of: Retiring) -> Iterable[Remains]:  # noqa: ARG003
+        """Nothing: the rejects of all releases of a job are one table."""
+        return ()
 
     def _whole(self, rejects: list[Reject]) -> list[Reject]:
         cut = [reject for reject in rejects if reject.truncated]

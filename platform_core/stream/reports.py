@@ -15,7 +15,7 @@ from platform_core.control.leases import Lease
 from platform_core.control.position import Places, Position
 from platform_core.control.store import ControlStore
 from platform_core.errors import Retryable
-from platform_core.stream.batches import Outcome
+from platform_core.stream.batch import Batch
 from platform_core.stream.inputs.kind import Left
 from platform_core.stream.inputs.release import Inputs
 from platform_core.telemetry import event
@@ -60,22 +60,22 @@ class Reports:
         self._kept: deque[tuple[Position, BatchFacts, int]] = deque(maxlen=_KEPT)
         self._last_commit = 0.0
 
-    def tell(self, outcome: Outcome) -> None:
-        facts = self._facts(outcome)
-        self._kept.append((outcome.position, facts, outcome.table_version))
+    def tell(self, batch: Batch) -> None:
+        facts = self._facts(batch)
+        self._kept.append((batch.position, facts, batch.table_version))
         self._send()  # first: one that was superseded while it was frozen has nothing to say any more
         event(
             logger,
             "batch committed",
-            release=outcome.position.release,
-            batch=outcome.position.batch,
+            release=batch.position.release,
+            batch=batch.number,
             records=facts.records_in,
             rows=facts.rows_out,
             rejected=facts.rejected,
             late=facts.late,
             seconds=round(facts.batch_seconds, 3),
-            version=outcome.table_version,
-            repeated=outcome.repeated,
+            version=batch.table_version,
+            repeated=batch.repeated,
         )
 
     def _send(self) -> None:
@@ -88,23 +88,23 @@ class Reports:
                 return
             self._kept.popleft()
 
-    def _facts(self, outcome: Outcome) -> BatchFacts:
-        measures, now = outcome.measures, time.time()
-        seconds = max(now - max(outcome.planned_at_ms / 1000, self._last_commit), 1e-3)
+    def _facts(self, batch: Batch) -> BatchFacts:
+        measures, now = batch.measures, time.time()
+        seconds = max(now - max(batch.planned_at_ms / 1000, self._last_commit), 1e-3)
         self._last_commit = now
-        fresh = outcome.readable_at - measures.newest_record_ms / 1000 if measures.newest_record_ms else None
+        fresh = batch.readable_at - measures.newest_record_ms / 1000 if measures.newest_record_ms else None
         return BatchFacts(
-            at=dt.datetime.fromtimestamp(outcome.readable_at, dt.UTC),
-            batch=outcome.position.batch,
+            at=dt.datetime.fromtimestamp(batch.readable_at, dt.UTC),
+            batch=batch.number,
             records_in=measures.records,
-            rows_out=outcome.rows,
-            used=measures.used - (outcome.late - measures.late),
-            late=outcome.late,
+            rows_out=batch.changes.num_rows,
+            used=measures.used - (batch.late - measures.late),
+            late=batch.late,
             rejected=len(measures.rejects),
             batch_seconds=seconds,
-            lag=self._ends.lag(outcome.position.places),
-            watermark_ms=outcome.position.watermark_ms,
-            newest_event_ms=outcome.position.newest_ms or None,
+            lag=self._ends.lag(batch.position.places),
+            watermark_ms=batch.position.watermark_ms,
+            newest_event_ms=batch.position.newest_ms or None,
             freshness_seconds=fresh,
             records_per_second=measures.records / seconds,
         )

@@ -16,28 +16,27 @@ from platform_core.control.store import ControlStore
 from platform_core.declare import StreamingJob
 from platform_core.names import ReleaseId
 from platform_core.settings import Settings
-from platform_core.stream.batches import Batches, Outcome, Sinks, Writer
-from platform_core.stream.checkpoint import Checkpoint, prove
+from platform_core.stream.batch import Batch
+from platform_core.stream.batches import Batches
+from platform_core.stream.checkpoint import Checkpoint
 from platform_core.stream.fetch import KafkaFetcher
 from platform_core.stream.guard import Guard
 from platform_core.stream.inputs.kind import Query, Reader, largest_batch
 from platform_core.stream.inputs.release import inputs_of
 from platform_core.stream.intake import job_delay
-from platform_core.stream.lookups import LookupTable, Waiting
 from platform_core.stream.measures import dropped_by, observed_by
 from platform_core.stream.outlet import Outlet, Role
 from platform_core.stream.pacing import Pace
 from platform_core.stream.plan import keeps_time, streamed
-from platform_core.stream.publish import Message, TransactionalPublisher
+from platform_core.stream.publish import Message
 from platform_core.stream.query import ReleaseQuery
-from platform_core.stream.rejects import Rejects
 from platform_core.stream.reports import Ends, Reports
 from platform_core.stream.session import session
+from platform_core.stream.sink import Sink
+from platform_core.stream.sinks import TableSink, table_sinks
 from platform_core.stream.steps import Steps
 from platform_core.tables import history
-from platform_core.tables.delta import Output
 from platform_core.tables.maintenance import Upkeep
-from platform_core.tables.schema import table_schema
 from platform_core.telemetry import event
 
 if TYPE_CHECKING:
@@ -52,20 +51,23 @@ class Workshop:
         self, settings: Settings, store: ControlStore, job: StreamingJob, release: ReleaseId, guard: Guard
     ) -> None:
         self._settings, self._store, self.job, self._release, self._guard = settings, store, job, release, guard
-        self.checkpoint = Checkpoint(settings.checkpoint(release))
+        self.checkpoint = Checkpoint(settings.storage.checkpoint(release).here)
         self.steps = Steps(self.checkpoint)
-        self._output = output_of(settings, job, release)
         self.inputs = inputs_of(Reader(settings, store, job, release))
         self._held = ExitStack()
         self._held.callback(self.inputs.close)
-        self._outlet = Outlet(settings, job, release, guard, self.checkpoint)
         self._keeps_time = True
         self._query: ReleaseQuery | None = None  # the newest
 
     def open(self) -> None:
         """Proves where the release is, then makes all that its queries share."""
-        committed = self._output.position()
-        prove(self.checkpoint, self._output.applied(), committed, self._output.uri)
+        duck = duckdb.connect(config={"threads": "2"})
+        self._held.callback(duck.close)
+        self._outlet = Outlet(self._settings, self.job, self._release, self._guard, self.checkpoint, duck)
+        sinks, self._table = self._made_sinks(duck)
+        for sink in reversed(sinks):  # the table first: it can tell the most
+            sink.prove(self.checkpoint)
+        committed = self._table.position()
         self._found_planned = self.checkpoint.planned
         if self.steps.unfinished:
             self._guard.gate.must_finish(self._found_planned)
@@ -73,10 +75,9 @@ class Workshop:
         self._tell_unrecorded()
         self.spark = session(self._settings, str(self._release))
         self._held.callback(self.spark.stop)
-        duck = duckdb.connect(config={"threads": "2"})
-        self._held.callback(duck.close)
-        self._batches = self._made_batches(self.spark, duck, committed)
+        self._outlet.to("silent")
         self._held.callback(self._outlet.close)
+        self._batches = self._made_batches(self.spark, sinks, committed)
         # What is here stays: without it a look for garbage is quick and comes often. The JVM keeps whatever a batch
         # handed to Python until then: measured, 750 MB of a heap of 1 GB instead of 190.
         gc.collect()
@@ -135,12 +136,12 @@ class Workshop:
 
     def publish_as(self, role: Role) -> None:
         """`live`: to the topic itself, from now on alone; `aside`: to one of the release's own; `silent`: to none."""
-        self._batches.sinks.publisher, self._batches.sinks.mirror = self._outlet.to(role)
+        self._outlet.to(role)
 
     def hand_over(self, messages: Sequence[Message], cutover: int, at: Position) -> None:
         """Writes what the topic lacks to be this release's, where both stood."""
-        publisher = self._batches.sinks.publisher
-        if isinstance(publisher, TransactionalPublisher):
+        publisher = self._outlet.publisher
+        if publisher is not None:
             count = publisher.hand_over(messages, cutover, at.batch, at.offsets)
             event(logger, "topic handed over", release=self._release, cutover=cutover, records=count)
 
@@ -163,32 +164,35 @@ class Workshop:
         last = stands[0].batch if stands else -1
         if last >= done:
             return
-        newest = history.commits(self._output.uri, limit=min(done - last, _LOOKED_AT) + _MAINTENANCE)
+        newest = history.commits(self._table.output.place, limit=min(done - last, _LOOKED_AT) + _MAINTENANCE)
         found = [(Position.from_json(one["userMetadata"]), one["version"]) for one in newest if "userMetadata" in one]
         missing = [(position, version) for position, version in found if last < position.batch <= done]
         positions.fill(self._store, self._guard.lease, missing)
         event(logger, "unrecorded commits told", release=self._release, after=last, commits=len(missing))
 
-    def _made_batches(
-        self, spark: SparkSession, duck: duckdb.DuckDBPyConnection, committed: Position | None
-    ) -> Batches:
+    def _made_sinks(self, duck: duckdb.DuckDBPyConnection) -> tuple[list[Sink], TableSink]:
+        before, table = table_sinks(
+            self._settings, self.job, self._release, self.checkpoint.path, duck, KafkaFetcher(self._settings)
+        )
+        return [*before, table, self._outlet], table
+
+    def _made_batches(self, spark: SparkSession, sinks: list[Sink], committed: Position | None) -> Batches:
         ends = Ends(self.inputs)
         self._held.callback(ends.close)
         reports, upkeep = Reports(self._store, lambda: self._guard.lease, ends), self._upkeep()
 
-        def after(outcome: Outcome) -> None:
-            reports.tell(outcome)
-            self._guard.committed(outcome.position)
+        def after(batch: Batch) -> None:
+            reports.tell(batch)
+            self._guard.committed(batch.position)
             if self._query is not None:
-                self._query.committed(outcome.measures.records)
+                self._query.committed(batch.measures.records)
             upkeep.after_batch()
 
         return Batches(
             job=self.job,
             release=str(self._release),
             positions=self.checkpoint,
-            sinks=self._sinks(duck),
-            duck=duck,
+            sinks=sinks,
             metrics=dict,
             begin=self._guard.begin,
             may_write=self._guard.write,
@@ -198,42 +202,4 @@ class Workshop:
         )
 
     def _upkeep(self) -> Upkeep:
-        return Upkeep(self._output, held=lambda: holds.held_versions(self._store, self._release))
-
-    def _sinks(self, duck: duckdb.DuckDBPyConnection) -> Sinks:
-        uri, release = self._settings.table_uri(self._release), str(self._release)
-        sinks = Sinks(
-            output=self._output,
-            rejects=Rejects(self._settings.rejects_uri(self.job.name), release, KafkaFetcher(self._settings)),
-            lookups={
-                name: LookupTable(name, part, f"{uri}_lookup_{name}", release, duck)
-                for name, part in self.job.lookups.items()
-            },
-        )
-        if self.job.lookups:
-            sinks.waiting = Waiting(self.checkpoint.path / "waiting", self.job.output, self.job.lookups)
-        sinks.rejects.create()
-        sinks.publisher, sinks.mirror = self._outlet.to("silent")
-        return sinks
-
-
-def output_of(settings: Settings, job: StreamingJob, release: ReleaseId) -> Output:
-    table = job.output
-    return Output(settings.table_uri(release), table_schema(table), str(release), table.key, table.description)
-
-
-def table_sinks(
-    settings: Settings, job: StreamingJob, release: ReleaseId, output: Writer, duck: duckdb.DuckDBPyConnection
-) -> Sinks:
-    """All that a batch writes to, but Kafka."""
-    uri, name = settings.table_uri(release), str(release)
-    sinks = Sinks(
-        output=output,
-        rejects=Rejects(settings.rejects_uri(job.name), name),
-        lookups={
-            part: LookupTable(part, lookup, f"{uri}_lookup_{part}", name, duck) for part, lookup in job.lookups.items()
-        },
-    )
-    if job.lookups:
-        sinks.waiting = Waiting(Checkpoint(settings.checkpoint(release)).path / "waiting", job.output, job.lookups)
-    return sinks
+        return Upkeep(self._table.output, held=lambda: holds.held_versions(self._store, self._release))

@@ -39,7 +39,7 @@ def archived(settings: Settings, store: ControlStore) -> Command:
 
 
 def log_of(settings: Settings, release: ReleaseId) -> Path:
-    return settings.logs / f"driver-{release.group}.log"
+    return settings.storage.logs / f"driver-{release.group}.log"
 
 
 class Spawner:

@@ -14,7 +14,9 @@ from deltalake.table import TableMerger
 
 from platform_core.control.position import Position
 from platform_core.errors import BatchFailed, Permanent
-from platform_core.names import PART
+from platform_core.names import CHANGE, PART
+from platform_core.storage import Place
+from platform_core.tables.changes import ChangeType
 from platform_core.tables.schema import arrow_schema
 
 PROPERTIES = {
@@ -28,24 +30,27 @@ PROPERTIES = {
 class Output:
     """A table as its writer `app` sees it. A batch that it has already is skipped, whoever wrote it."""
 
-    def __init__(self, uri: str, schema: Schema, app: str, key: tuple[str, ...] = (), description: str = "") -> None:
-        self.uri, self.app, self.key = uri, app, key
+    def __init__(
+        self, place: Place, schema: Schema, app: str, key: tuple[str, ...] = (), description: str = ""
+    ) -> None:
+        self.place, self.app, self.key = place, app, key
         self._schema, self._description = schema, description
         self._arrow = arrow_schema(schema)
 
     @cached_property
     def table(self) -> DeltaTable:
         try:
-            return DeltaTable(self.uri)
+            return self.place.table()
         except TableNotFoundError:
             parts = [PART] if PART in self._arrow.names else None
             return DeltaTable.create(
-                self.uri,
+                self.place.uri,
                 self._schema,
                 mode="ignore",
                 partition_by=parts,
                 description=self._description or None,
                 configuration=PROPERTIES,
+                storage_options=dict(self.place.options),
             )
 
     @property
@@ -74,6 +79,7 @@ class Output:
         """One commit, with or without rows; the table's version after it."""
         if self._seen() >= batch:
             return self.table.version()
+        self._refuse_changes(rows)
         rows = self._shaped(rows)
         done = CommitProperties(
             app_transactions=[Transaction(self.app, batch)], custom_metadata={"userMetadata": metadata}
@@ -87,7 +93,7 @@ class Output:
                 self._commit_bare(done)
         except CommitFailedError as error:
             raise BatchFailed(
-                f"{self.uri}: batch {batch} of {self.app} was not committed: {error}.",
+                f"{self.place}: batch {batch} of {self.app} was not committed: {error}.",
                 remedy="Another writer of the same release committed first; only one may run.",
             ) from error
         return self.table.version()
@@ -100,15 +106,20 @@ class Output:
     def _merge(self, rows: pa.Table, done: CommitProperties) -> None:
         self._refuse_unkeyed(rows)
         merger = self.table.merge(rows, self._matches(rows), source_alias="s", target_alias="t", commit_properties=done)
-        self._updating(merger).when_not_matched_insert_all().execute()
+        if CHANGE not in rows.column_names:
+            self._updating(merger).when_not_matched_insert_all().execute()
+            return
+        gone = f"s.\"{CHANGE}\" = '{ChangeType.DELETE}'"
+        merger = self._updating(merger.when_matched_delete(gone))
+        merger.when_not_matched_insert_all(f"({gone}) IS NOT TRUE", except_cols=[CHANGE]).execute()
 
     def _updating(self, merger: TableMerger) -> TableMerger:
         """Rows that say what the table says already are left alone, where their types can be compared."""
         rest = [field for field in self._arrow if field.name not in (*self.key, PART)]
         if any(pa.types.is_nested(field.type) for field in rest):
-            return merger.when_matched_update_all()
+            return merger.when_matched_update_all(except_cols=[CHANGE])
         differs = " OR ".join(f'(s."{field.name}" IS DISTINCT FROM t."{field.name}")' for field in rest)
-        return merger.when_matched_update_all(predicate=differs) if differs else merger
+        return merger.when_matched_update_all(predicate=differs, except_cols=[CHANGE]) if differs else merger
 
     def _matches(self, rows: pa.Table) -> str:
         names = [*self.key, *([PART] if PART in rows.column_names else [])]
@@ -122,14 +133,27 @@ class Output:
         for name in self.key:
             if rows[name].null_count:
                 raise Permanent(
-                    f"{self.uri}: {rows[name].null_count} of {rows.num_rows} rows have no {name}, part of the key.",
+                    f"{self.place}: {rows[name].null_count} of {rows.num_rows} rows have no {name}, part of the key.",
                     remedy="Drop them in the transform, or reject them by a row rule.",
                 )
         if rows.group_by(list(self.key)).aggregate([]).num_rows < rows.num_rows:
             raise Permanent(
-                f"{self.uri}: a batch has several rows of one key ({', '.join(self.key)}).",
+                f"{self.place}: a batch has several rows of one key ({', '.join(self.key)}).",
                 remedy="Give one row a key, or keep `record` in the transform's result: the newest record wins.",
             )
 
+    def _refuse_changes(self, rows: pa.Table) -> None:
+        """A table without a key only grows: no row of it can be found again."""
+        if self.key or CHANGE not in rows.column_names:
+            return
+        others = sorted({str(kind) for kind in rows[CHANGE].unique().to_pylist()} - {ChangeType.INSERT.value})
+        if others:
+            raise Permanent(
+                f"{self.place}: a batch has rows to {' and '.join(others)}, and the table has no key to find them by.",
+                remedy="Declare the table's key.",
+            )
+
     def _shaped(self, rows: pa.Table) -> pa.Table:
-        return rows.select(self._arrow.names).cast(self._arrow)
+        change = [pa.field(CHANGE, pa.string())] if self.key and CHANGE in rows.column_names else []
+        shape = pa.schema([*self._arrow, *change])
+        return rows.select(shape.names).cast(shape)

@@ -8,19 +8,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from deltalake import DeltaTable
-
 from platform_core.errors import ServiceUnavailable
+from platform_core.storage import Place
 
 _ATTEMPTS = 20
 
 
-def commits(uri: str, limit: int | None = None, until: int | None = None) -> list[dict[str, Any]]:
+def commits(place: Place, limit: int | None = None, until: int | None = None) -> list[dict[str, Any]]:
     """The newest first; `until` is the last version to be told, and `limit` counts from it."""
     for _ in range(_ATTEMPTS):
-        table = DeltaTable(uri)
+        table = place.table()
         later = 0 if until is None else max(0, table.version() - until)
         found = table.history(None if limit is None else limit + later)
-        if DeltaTable(uri).version() == table.version():  # nothing was committed meanwhile: the numbers are right
+        if place.table().version() == table.version():  # nothing was committed meanwhile: the numbers are right
             return [one for one in found if until is None or one["version"] <= until]
-    raise ServiceUnavailable(f"Table {uri}: it is written faster than its log can be read.", remedy="Try again.")
+    raise ServiceUnavailable(f"Table {place}: it is written faster than its log can be read.", remedy="Try again.")

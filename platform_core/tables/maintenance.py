@@ -34,9 +34,9 @@ class Upkeep:
             return
         try:
             merged, removed = self.run()
-            event(logger, "table tidied", table=self._output.uri, files_merged=merged, files_removed=removed)
+            event(logger, "table tidied", table=self._output.place, files_merged=merged, files_removed=removed)
         except (DeltaError, ServiceUnavailable) as error:
-            event(logger, "table not tidied", level=logging.WARNING, table=self._output.uri, error=error)
+            event(logger, "table not tidied", level=logging.WARNING, table=self._output.place, error=error)
         self._next = time.monotonic() + self._every
 
     def run(self) -> tuple[int, int]:

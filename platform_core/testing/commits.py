@@ -13,6 +13,7 @@ from deltalake import DeltaTable
 
 from platform_core.control.position import Offsets, Position
 from platform_core.settings import Settings
+from platform_core.storage import Place
 from platform_core.stream.inputs.kafka_source import records_in
 from platform_core.tables import history
 
@@ -32,10 +33,10 @@ class Commits:
     versions: Mapping[int, int]  # table version -> batch
 
     @classmethod
-    def of(cls, uri: str, version: int | None = None) -> Commits:
-        table = DeltaTable(uri, version=version)
+    def of(cls, place: Place, version: int | None = None) -> Commits:
+        table = place.table(version)
         # commits of maintenance carry no position
-        told = [one for one in history.commits(uri, until=table.version()) if "userMetadata" in one]
+        told = [one for one in history.commits(place, until=table.version()) if "userMetadata" in one]
         found = [(one["version"], Position.from_json(one["userMetadata"])) for one in told]
         found.sort(key=lambda one: one[0])
         return cls(table, tuple(position for _, position in found), {v: p.batch for v, p in found})

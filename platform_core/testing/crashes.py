@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
+from collections.abc import Iterable
+from dataclasses import replace
+
+import duckdb
 
 from platform_core.control.position import Offsets
-from platform_core.stream.batches import Writer
+from platform_core.declare import StreamingJob
+from platform_core.stream.batch import Batch
+from platform_core.stream.checkpoint import Checkpoint
+from platform_core.stream.outlet import messages
 from platform_core.stream.publish import Message
+from platform_core.stream.sink import Remains, Retiring
 from platform_core.testing.script import Crash
 
 
@@ -33,42 +40,50 @@ class Crashes:
             raise Crashed(place.value)
 
 
-class CrashingOutput:
-    """A table's writer that may die before and after its commit."""
+class CrashPoint:
+    """Stands among the sinks, and keeps nothing."""
 
-    def __init__(self, output: Writer, crashes: Crashes) -> None:
-        self._output, self._crashes = output, crashes
+    def __init__(self, place: Crash, crashes: Crashes) -> None:
+        self._place, self._crashes = place, crashes
 
-    @property
-    def columns(self) -> list[str]:
-        return self._output.columns
+    def committed(self) -> int:
+        return -1
 
-    def applied(self) -> int:
-        return self._output.applied()
+    def prove(self, checkpoint: Checkpoint) -> None:
+        """Nothing of it is kept."""
 
-    def write(self, rows: pa.Table, batch: int, metadata: str) -> int:
-        self._crashes.reach(Crash.AFTER_REJECTS)
-        version = self._output.write(rows, batch, metadata)
-        self._crashes.reach(Crash.AFTER_WRITE)
-        return version
+    def commit(self, batch: Batch) -> Batch:
+        self._crashes.reach(self._place)
+        return batch
+
+    @classmethod
+    def remains(cls, of: Retiring) -> Iterable[Remains]:  # noqa: ARG003
+        return ()
 
 
-class MemoryPublisher:
+class MemoryTopic:
     """The output topic: as the transactional one it knows its newest batch, and skips a repeated one."""
 
-    def __init__(self, crashes: Crashes) -> None:
+    def __init__(self, job: StreamingJob) -> None:
         self.records: list[Message] = []
         self.progress: Offsets = {}
-        self._crashes, self._done = crashes, -1
+        self._job, self._done = job, -1
 
-    def publish(self, messages: list[Message], batch: int, end: Offsets) -> int:
-        fresh = messages if batch > self._done else []
-        if batch > self._done:  # one transaction: records, batch and progress
-            self.records += fresh
-            self._done, self.progress = batch, end
-        self._crashes.reach(Crash.AFTER_PUBLISH)
-        return len(fresh)
+    def committed(self) -> int:
+        return self._done
 
-    def mirror(self, end: Offsets) -> None:
-        self.progress = end
-        self._crashes.reach(Crash.AFTER_PUBLISH)
+    def prove(self, checkpoint: Checkpoint) -> None:
+        """It is as old as the checkpoint."""
+
+    def commit(self, batch: Batch) -> Batch:
+        if self._done >= batch.number:
+            return batch
+        with duckdb.connect(config={"threads": "1"}) as duck:
+            found = messages(self._job, batch.changes, duck)
+        self.records += found  # one transaction: records, batch and progress
+        self._done, self.progress = batch.number, batch.position.offsets
+        return replace(batch, published=len(found))
+
+    @classmethod
+    def remains(cls, of: Retiring) -> Iterable[Remains]:  # noqa: ARG003
+        return ()

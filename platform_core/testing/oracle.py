@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
-from deltalake import DeltaTable
 
 from platform_core.declare import Lookup, StreamingJob
 from platform_core.declare.durations import duration
@@ -66,7 +65,7 @@ class Oracle:
 
     def table(self, version: int | None = None) -> list[str]:
         """How the table, at its newest or that version, differs from the batch; nothing when it does not."""
-        commits = Commits.of(self._settings.table_uri(self._release), version)
+        commits = Commits.of(self._settings.storage.table(self._release), version)
         records = commits.records(self._spark, self._settings).cache()
         try:
             expected = self._expected(records, commits)
@@ -79,7 +78,7 @@ class Oracle:
         """How the output topic, as a read_committed reader sees it, differs from the table as it stands."""
         if self._job.publish is None:
             return []
-        table = DeltaTable(self._settings.table_uri(self._release)).to_pyarrow_table()
+        table = self._settings.storage.table(self._release).table().to_pyarrow_table()
         told = encoded(table.drop_columns([PART] if PART in table.column_names else []), self._job.publish, _duck())
         sent = committed_records(self._settings, self._job.publish.topic.name)
         if self._job.output.keyed:
@@ -91,11 +90,11 @@ class Oracle:
 
         Up to the table's position: rejects of a batch are written before its rows, of which a driver at work has one.
         """
-        commits = Commits.of(self._settings.table_uri(self._release))
+        commits = Commits.of(self._settings.storage.table(self._release))
         records = commits.records(self._spark, self._settings)
         refused = Counter({row for part in self._job.of_topics.values() for row in _refused(records, part)})
-        uri = self._settings.rejects_uri(self._job.name)
-        there = DeltaTable(uri).to_pyarrow_table().to_pylist() if DeltaTable.is_deltatable(uri) else []
+        place = self._settings.storage.rejects(self._job.name)
+        there = place.table().to_pyarrow_table().to_pylist() if place.has_table() else []
         read = commits.last.offsets
         ours = [row for row in there if row["release"] == str(self._release)]
         ours = [row for row in ours if row["offset"] < read.get(row["topic"], {}).get(row["partition"], 0)]

@@ -9,8 +9,9 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from platform_core.declare import Json, Publish, StreamingJob, Text
-from platform_core.stream.batches import Outcome
+from platform_core.declare import Format, Publish, StreamingJob
+from platform_core.formats import codec
+from platform_core.stream.batch import Batch
 from platform_core.stream.publish import Message
 
 Row = dict[str, Any]
@@ -45,7 +46,7 @@ class Result:
     published: list[Published] = field(default_factory=list[Published])
     rejects: list[Refused] = field(default_factory=list[Refused])
     late: int = 0
-    batches: list[Outcome] = field(default_factory=list[Outcome])
+    batches: list[Batch] = field(default_factory=list[Batch])
     watermark: datetime | None = None
 
     def columns(self, *names: str) -> list[tuple[Any, ...]]:
@@ -69,7 +70,7 @@ def in_order(rows: Iterable[Mapping[str, Any]], job: StreamingJob) -> list[Row]:
 def decoded(messages: Sequence[Message], publish: Publish | None) -> list[Published]:
     if publish is None:
         return []
-    return [Published(_read(key, publish.key), _read(value, publish.value)) for key, value in messages]
+    return [Published(_read(key, publish.key.format), _read(value, publish.value.format)) for key, value in messages]
 
 
 def refused(rows: Iterable[Mapping[str, Any]]) -> list[Refused]:
@@ -77,10 +78,8 @@ def refused(rows: Iterable[Mapping[str, Any]]) -> list[Refused]:
     return sorted(set(found), key=lambda reject: reject[:3])
 
 
-def _read(data: bytes | None, part: Text | Json) -> Any:
-    if data is None:
-        return None
-    return data.decode() if isinstance(part, Text) else json.loads(data)
+def _read(data: bytes | None, written_as: Format) -> Any:
+    return None if data is None else codec(written_as).loads(data)
 
 
 def _plain(value: Any) -> Any:

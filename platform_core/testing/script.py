@@ -5,16 +5,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
 from enum import Enum
 from typing import Any
 
-from platform_core.declare import Topic
+from platform_core.declare import Format, Topic
 from platform_core.errors import UsageError
+from platform_core.formats import codec
 
 START = datetime(2025, 3, 1, 12, tzinfo=UTC)  # second 0 of a script
 
@@ -79,36 +78,21 @@ def record(
     partition: int | None = None,
     offset: int | None = None,
 ) -> Record:
-    """A dict becomes JSON, text UTF-8, bytes stay as they are, None is a null: for a value, a tombstone."""
+    """A dict is in the topic's format, text in UTF-8, bytes are as given; None is null, as a value a tombstone."""
     moment = second if isinstance(second, datetime) else at(second)
     if partition is not None and not 0 <= partition < topic.partitions:
         raise UsageError(
             f"record of topic {topic.name!r}: partition {partition}, it has {topic.partitions}.",
             remedy="Leave it out: the key then chooses one.",
         )
-    return Record(topic, _bytes(key), _bytes(value), moment, partition, offset)
+    return Record(topic, _bytes(key, Format.JSON), _bytes(value, topic.format), moment, partition, offset)
 
 
 def records_of(script: Script) -> list[Record]:
     return [step for step in script if isinstance(step, Record)]
 
 
-def _bytes(value: Mapping[str, Any] | str | int | bytes | None) -> bytes | None:
+def _bytes(value: Mapping[str, Any] | str | int | bytes | None, form: Format) -> bytes | None:
     if value is None or isinstance(value, bytes):
         return value
-    return (_json(value) if isinstance(value, Mapping) else str(value)).encode()
-
-
-def _json(value: Any) -> str:
-    """As json.dumps, but a decimal is written digit by digit, and a time as ISO 8601."""
-    match value:
-        case Mapping():
-            return "{" + ", ".join(f"{json.dumps(str(name))}: {_json(part)}" for name, part in value.items()) + "}"
-        case list() | tuple():
-            return "[" + ", ".join(_json(part) for part in value) + "]"
-        case Decimal():
-            return f"{value:f}"
-        case datetime():
-            return json.dumps(value.isoformat())
-        case _:
-            return json.dumps(value, ensure_ascii=False)
+    return codec(form).dumps(value) if isinstance(value, Mapping) else str(value).encode()

@@ -9,25 +9,25 @@ import threading
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
-from deltalake import DeltaTable
 
 from platform_core.control.position import Position
 from platform_core.declare import StreamingJob
 from platform_core.errors import WeirError
 from platform_core.names import ReleaseId
 from platform_core.settings import Settings
-from platform_core.stream.batches import Batches, Outcome, Sinks
-from platform_core.stream.checkpoint import prove
+from platform_core.storage import Place
+from platform_core.stream.batch import Batch
+from platform_core.stream.batches import Batches
 from platform_core.stream.intake import job_delay
 from platform_core.stream.measures import behind, dropped_by, observed_by
 from platform_core.stream.plan import streamed
 from platform_core.stream.query import ReleaseQuery
-from platform_core.stream.workshop import output_of, table_sinks
-from platform_core.testing.crashes import Crashed, Crashes, CrashingOutput, MemoryPublisher
+from platform_core.stream.sink import Sink
+from platform_core.stream.sinks import table_sinks
+from platform_core.testing.crashes import Crashed, Crashes, CrashPoint, MemoryTopic
 from platform_core.testing.positions import ScriptCheckpoint
 from platform_core.testing.result import Result, Row, decoded, in_order, refused
 from platform_core.testing.script import Clock, Crash, Mark, Record, Script, records_of
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _AFTER_ALL = timedelta(days=3650)
+_BETWEEN = (Crash.AFTER_REJECTS, Crash.AFTER_WRITE, Crash.AFTER_PUBLISH)  # the sinks
 
 
 @dataclass(kw_only=True)
@@ -44,16 +45,16 @@ class Stage:
     spark: SparkSession
     job: StreamingJob
     settings: Settings
-    _outcomes: dict[int, Outcome] = field(default_factory=dict[int, Outcome])
+    _done: dict[int, Batch] = field(default_factory=dict[int, Batch])
     _pending: list[Record] = field(default_factory=list[Record])
     _clock_ms: int = 0
 
     def __post_init__(self) -> None:
         self._release = ReleaseId(self.job.name, 1)
         self._topics = Topics(self.job, self.settings.home / "topics")
-        self._checkpoint = ScriptCheckpoint(self.settings.checkpoint(self._release), self._topics)
+        self._checkpoint = ScriptCheckpoint(self.settings.storage.checkpoint(self._release).here, self._topics)
         self._crashes = Crashes()
-        self._publisher = MemoryPublisher(self._crashes)
+        self._topic = MemoryTopic(self.job)
         self._showing = threading.Lock()
         self._life: _Life | None = None
 
@@ -131,18 +132,15 @@ class Stage:
             life.end()
 
     def _new_life(self) -> _Life:
-        output = output_of(self.settings, self.job, self._release)
-        committed = output.position()
-        prove(self._checkpoint, output.applied(), committed, output.uri)
         held = ExitStack()
         duck = duckdb.connect(config={"threads": "1"})
         held.callback(duck.close)
-        sinks = table_sinks(self.settings, self.job, self._release, CrashingOutput(output, self._crashes), duck)
-        if self.job.publish is None:
-            sinks.mirror = self._publisher.mirror
-        else:
-            sinks.publisher = self._publisher
-        batches = self._batches(sinks, duck, committed)
+        before, table = table_sinks(self.settings, self.job, self._release, self._checkpoint.path, duck)
+        after_rejects, after_write, after_publish = (CrashPoint(place, self._crashes) for place in _BETWEEN)
+        sinks: list[Sink] = [*before, after_rejects, table, after_write, self._topic, after_publish]
+        for sink in reversed(sinks):
+            sink.prove(self._checkpoint)
+        batches = self._batches(sinks, table.position())
         source = ScriptSource(self._topics, self.job, self.spark)
         running = [batches]  # let go of at the end: the JVM keeps hold of the function itself
         held.callback(running.clear)
@@ -157,13 +155,12 @@ class Stage:
         query.start(processingTime="0 seconds")
         return _Life(query, held)
 
-    def _batches(self, sinks: Sinks, duck: duckdb.DuckDBPyConnection, committed: Position | None) -> Batches:
+    def _batches(self, sinks: list[Sink], committed: Position | None) -> Batches:
         return Batches(
             job=self.job,
             release=str(self._release),
             positions=self._checkpoint,
             sinks=sinks,
-            duck=duck,
             metrics=dict,
             begin=lambda _: None,
             may_write=lambda: self._crashes.reach(Crash.BEFORE_WRITES),
@@ -181,8 +178,8 @@ class Stage:
     def _recount(self, position: Position, last_ms: int) -> int:
         return behind(self._topics.between(self.spark, position.start, position.offsets), self.job, last_ms)
 
-    def _keep(self, outcome: Outcome) -> None:
-        self._outcomes[outcome.position.batch] = outcome
+    def _keep(self, batch: Batch) -> None:
+        self._done[batch.number] = batch
 
     def _forget_state(self) -> None:
         """What a dead process loses: state held in memory, which is then read from the checkpoint again."""
@@ -190,14 +187,14 @@ class Stage:
         jvm.org.apache.spark.sql.execution.streaming.state.StateStore.stop()
 
     def _result(self) -> Result:
-        outcomes = [self._outcomes[batch] for batch in sorted(self._outcomes)]
-        watermark = outcomes[-1].position.watermark_ms if outcomes else 0
+        batches = [self._done[number] for number in sorted(self._done)]
+        watermark = batches[-1].position.watermark_ms if batches else 0
         return Result(
-            rows=in_order(_rows(self.settings.table_uri(self._release)), self.job),
-            published=decoded(self._publisher.records, self.job.publish),
-            rejects=refused(_rows(self.settings.rejects_uri(self.job.name))),
-            late=sum(outcome.late for outcome in outcomes),
-            batches=outcomes,
+            rows=in_order(_rows(self.settings.storage.table(self._release)), self.job),
+            published=decoded(self._topic.records, self.job.publish),
+            rejects=refused(_rows(self.settings.storage.rejects(self.job.name))),
+            late=sum(batch.late for batch in batches),
+            batches=batches,
             watermark=datetime.fromtimestamp(watermark / 1000, UTC) if watermark else None,
         )
 
@@ -233,10 +230,8 @@ class _Life:
             self.held.close()
 
 
-def _rows(uri: str) -> list[Row]:
-    if not (Path(uri) / "_delta_log").is_dir():
-        return []
-    rows: list[Row] = DeltaTable(uri).to_pyarrow_table().to_pylist()
+def _rows(place: Place) -> list[Row]:
+    rows: list[Row] = place.table().to_pyarrow_table().to_pylist() if place.has_table() else []
     return rows
 
 

@@ -62,7 +62,7 @@ class Market:
         compute(self.spark, self.settings, self.table, first, last)
 
     def rows(self) -> list[Row]:
-        found = DeltaTable(self.settings.daily_uri(self.table.name)).to_pyarrow_table().to_pylist()
+        found = DeltaTable(self.settings.storage.daily(self.table.name).uri).to_pyarrow_table().to_pylist()
         prices = ("low", "high", "moving_average")
         return sorted((r["ticker"], r["day"], *(_text(r[name]) for name in prices), r["trades"]) for r in found)
 

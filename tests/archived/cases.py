@@ -51,7 +51,14 @@ def cases(archived: Path) -> dict[str, Callable[[], Case]]:
     """By name; `archived` is the code of the archive."""
     main = {"stock_stats": _trades, "clickstream": _clicks, "word_count": _lines}
     of_archive = {name: _of(archived, name, script) for name, script in main.items()}
-    return {**of_archive, "ordered": _ordered, "greeted": _greeted, "noted": _noted, "weighed": _weighed}
+    return {
+        **of_archive,
+        "ordered": _ordered,
+        "greeted": _greeted,
+        "noted": _noted,
+        "weighed": _weighed,
+        "packed": _packed,
+    }
 
 
 def _of(archived: Path, name: str, script: Callable[[Mapping[str, Topic]], Iterator[Step]]) -> Callable[[], Case]:
@@ -228,3 +235,30 @@ def _weighed() -> Case:
     )
     blobs = [record(BLOBS, key=b"\xff", value=value, partition=0) for value in (b"\xff\x00", b"", b"abc", None)]
     return Case(job, [*blobs[:2], BATCH, *blobs[2:]])
+
+
+def _packed() -> Case:
+    """Published JSON of what is no plain text or number: bytes, times without a zone, and times within others."""
+
+    def packed(orders: DataFrame) -> DataFrame:
+        moments = F.array("event_time").alias("moments")
+        local = F.col("event_time").cast("timestamp_ntz").alias("local")
+        return orders.select("user", F.encode("user", "utf-8").alias("raw"), local, moments)
+
+    job = StreamingJob(
+        name="packed",
+        inputs={"orders": Stream(ORDERS)},
+        transform=packed,
+        output=Table(
+            name="packed",
+            schema="user STRING, raw BINARY, local TIMESTAMP_NTZ, moments ARRAY<TIMESTAMP>",
+            key=("user",),
+        ),
+        publish=Publish(
+            Topic(name="packed", value="raw BINARY, local TIMESTAMP_NTZ, moments ARRAY<TIMESTAMP>", key="user"),
+            key=Text("user"),
+            value=Json(("raw", "local", "moments")),
+        ),
+    )
+    value = {"user": "ann", "amount": "1", "ordered_at": at(1.5)}
+    return Case(job, [record(ORDERS, key="ann", value=value, second=2)])

@@ -30,7 +30,7 @@ PREFIX = "frozen"
 
 def unpacked(settings: Settings) -> Manifest:
     """The archive, in its place among the home's releases."""
-    folder = settings.archive(RELEASE)
+    folder = settings.storage.archive(RELEASE)
     if not folder.exists():
         with tarfile.open(ARCHIVE) as packed:
             packed.extractall(folder.parent, filter="data")

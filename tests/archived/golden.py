@@ -31,7 +31,9 @@ def plain(result: Result) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    return value if isinstance(value, int | list | None) else str(value)
+    if isinstance(value, list):
+        return [_plain(part) for part in value]
+    return value if isinstance(value, int | None) else str(value)
 
 
 def main() -> None:

@@ -23,6 +23,7 @@ from platform_core.declare.schemas import columns
 from platform_core.names import ReleaseId
 from platform_core.release.manifest import Manifest, Output
 from platform_core.settings import Settings
+from platform_core.storage import Place
 from platform_core.tables.delta import Output as DeltaOutput
 from platform_core.tables.schema import delta_schema
 from tests.archived.frozen import RELEASE, by_its_code, last_line, unpacked
@@ -121,10 +122,10 @@ mine.write(pa.table({"k": ["a"], "n": [1]}), 7, sys.argv[3])
 """
     schema, (_, then, now) = delta_schema(columns("k STRING, n BIGINT", "a test")), POSITIONS
     newer, older = str(tmp_path / "v2"), str(tmp_path / "v1")
-    ours = DeltaOutput(newer, schema, str(V2), key=("k",))
+    ours = DeltaOutput(Place(newer), schema, str(V2), key=("k",))
     ours.write(pa.table({"k": ["a"], "n": [1]}), 8, now.to_json())
     assert by_its_code(settings, program, newer, older, then.to_json()).split() == ["8", now.to_json()]
-    theirs = DeltaOutput(older, schema, str(RELEASE), key=("k",))
+    theirs = DeltaOutput(Place(older), schema, str(RELEASE), key=("k",))
     assert (theirs.applied(), theirs.position()) == (7, then)
 
 

@@ -47,6 +47,22 @@ def test_every_raise_between_the_two_is_a_reason_and_none_before() -> None:
     assert list(reasons(FIRST + 2, FIRST + 2, LOOKED_UP, LATER)) == []
 
 
+@pytest.mark.parametrize(
+    ("schema", "value", "touched"),
+    [
+        ("tags ARRAY<STRING>, at TIMESTAMP COMMENT 'of the binary clock'", "Json", False),
+        ("a BIGINT, blob BINARY", "Json", True),
+        ("a BIGINT, blob BINARY", "Text", False),
+        ("at TIMESTAMP_NTZ", "Json", True),
+        ("a STRUCT<n: INT, at: TIMESTAMP>", "Json", True),
+    ],
+)
+def test_version_2_touches_those_who_publish_bytes_or_odd_times_as_json(schema: str, value: str, touched: bool) -> None:
+    declared = {"output": {"schema": schema}, "publish": {"key": {"is": "Text"}, "value": {"is": value}}}
+    assert bool(list(reasons(FIRST, FIRST + 1, declared))) is touched
+    assert list(reasons(FIRST, FIRST + 1, {**declared, "publish": None})) == []
+
+
 def test_a_tree_that_is_older_than_the_release_makes_other_rows() -> None:
     assert list(reasons(FIRST + 1, FIRST, NOT, ())) == [
         f"the platform makes rows of version {FIRST + 1} in the release, of version {FIRST} here"

@@ -139,6 +139,6 @@ def test_table_and_topic_hold_what_a_batch_computes_after_all_that(platform: Pla
         read_all(platform, release, f"{PREFIX}-stocks")
     assert platform.service("supervisor").end() == 0
     for release in (V1, V2):
-        job = job_in(platform.settings.archive(release) / "code", JOB)
+        job = job_in(platform.settings.storage.archive(release) / "code", JOB)
         assert Oracle(spark, platform.settings, job, release, Closing("window_end", "5 seconds")).table() == [], release
     assert published(platform, f"{PREFIX}-stockstats-output") == trades_of(platform)

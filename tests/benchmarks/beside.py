@@ -50,10 +50,10 @@ def _measured(asked: Asked) -> list[Figure]:
         first_release(JOB, ours.settings, ours.store, "benchmark")
         wanted.want(ours.store, LIVE, "run", "benchmark")
         env = {**ours.settings.child_environment(), "PYTHONPATH": str(ours.settings.root)}
-        log = ours.settings.logs / "supervisor.log"
+        log = ours.settings.storage.logs / "supervisor.log"
         with started([sys.executable, "-m", "platform_core.supervise"], env, log, ours.settings.home) as supervisor:
             asked.say(f"{history:,} records are worked off")
-            declared, place = load_job(JOB, ours.settings.root), Path(ours.settings.checkpoint(LIVE))
+            declared, place = load_job(JOB, ours.settings.root), Path(ours.settings.storage.checkpoint(LIVE).uri)
             capacity = watched(ours, declared, place, supervisor, log).per_second
             return [
                 Figure(OF, "records a second when it catches up", capacity, ""),
@@ -112,7 +112,7 @@ def _ending_now(count: int) -> Iterator[preload.Record]:
 def _flood(ours: Platform, rate: float) -> Generator[None]:
     argv = [sys.executable, "-m", "tests.benchmarks.flood", str(rate), ours.settings.kafka.servers]
     env = {**ours.settings.child_environment(), "PYTHONPATH": str(ours.settings.root)}
-    with started(argv, env, ours.settings.logs / "flood.log", ours.settings.home):
+    with started(argv, env, ours.settings.storage.logs / "flood.log", ours.settings.home):
         yield
 
 

@@ -44,9 +44,9 @@ def weir(platform: Platform, job: StreamingJob) -> Run:
     """The real driver, from a release frozen now, until its checkpoint has reached the topics' ends."""
     release = first_release(job.name, platform.settings, platform.store, "benchmark").id
     argv, env = command_for(platform.settings, release)
-    log = platform.settings.logs / f"driver-{release}.log"
+    log = platform.settings.storage.logs / f"driver-{release}.log"
     with started(argv, env, log, platform.settings.home) as child:
-        return watched(platform, job, Path(platform.settings.checkpoint(release)), child, log)
+        return watched(platform, job, Path(platform.settings.storage.checkpoint(release).uri), child, log)
 
 
 def bare(platform: Platform, job: StreamingJob, query: str) -> Run:
@@ -57,7 +57,7 @@ def bare(platform: Platform, job: StreamingJob, query: str) -> Run:
     place = settings.home / "bare" / f"{job.name}-{query}-{time.monotonic_ns()}"
     argv = [executable, "-m", "tests.benchmarks.bare", job.name, query, str(place)]
     env = {**settings.child_environment(), "PYTHONPATH": str(settings.root)}
-    log = settings.logs / f"bare-{job.name}-{query}.log"
+    log = settings.storage.logs / f"bare-{job.name}-{query}.log"
     with started(argv, env, log, settings.home) as child:
         return watched(platform, job, place / "checkpoint", child, log)
 

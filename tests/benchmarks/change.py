@@ -61,7 +61,7 @@ def _measured(asked: Asked) -> list[Figure]:
             wanted.want(ours.store, release, "run", "benchmark")
         env = {**ours.settings.child_environment(), "PYTHONPATH": str(ours.settings.root)}
         supervisor = [sys.executable, "-m", "platform_core.supervise"]
-        held.enter_context(started(supervisor, env, ours.settings.logs / "supervisor.log", ours.settings.home))
+        held.enter_context(started(supervisor, env, ours.settings.storage.logs / "supervisor.log", ours.settings.home))
         senders = ExitStack()
         held.enter_context(senders)
         for job in JOBS:

@@ -15,6 +15,7 @@ from deltalake import write_deltalake
 
 from platform_core.compare import Side, compare
 from platform_core.settings import ROOT
+from platform_core.storage import Place
 from tests.benchmarks.asked import Asked
 from tests.benchmarks.contenders import KEY
 from tests.benchmarks.figures import Figure
@@ -47,7 +48,7 @@ def measure(asked: Asked) -> list[Figure]:
     asked.say("one differing row")
     other = _written(asked.work / "one", rows, rows)
     _append(other, rows, rows + 1000)
-    left, right = (Side(one.name, str(one), 1, layout="hours") for one in (sides[0], other))
+    left, right = (Side(one.name, Place(str(one)), 1, layout="hours") for one in (sides[0], other))
     found = compare(left, right, KEY, folder=asked.work)
     of = f"compare {rows:,} rows"
     figures = [*_figures(of, times, None if asked.quick else 10)]

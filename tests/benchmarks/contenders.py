@@ -13,6 +13,7 @@ from pathlib import Path
 from deltalake import DeltaTable
 
 from platform_core.names import PART
+from platform_core.storage import Place
 
 KEY = ["ticker", "window_start"]
 
@@ -22,7 +23,7 @@ def weir(kept: str, left: str, right: str) -> float:
 
     began = time.monotonic()
     sides = [
-        Side(f"job@v{number}", uri, DeltaTable(uri).version(), layout="hours")
+        Side(f"job@v{number}", Place(uri), DeltaTable(uri).version(), layout="hours")
         for number, uri in enumerate((left, right), 1)
     ]
     found = compare(sides[0], sides[1], KEY, folder=Path(kept))

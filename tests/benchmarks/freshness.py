@@ -79,13 +79,13 @@ def _ended(child: subprocess.Popen[bytes]) -> bool:
 
 
 def _caught_up(ours: Platform, live: Live) -> bool:
-    return catching_up.reached(ours, live.job, Path(ours.settings.checkpoint(live.release)))
+    return catching_up.reached(ours, live.job, Path(ours.settings.storage.checkpoint(live.release).uri))
 
 
 def _of_table(ours: Platform, of: str, live: Live, since_ms: int) -> list[Figure]:
     lags: list[float] = []
     missing = 0
-    table = Path(ours.settings.table_uri(live.release))
+    table = Path(ours.settings.storage.table(live.release).uri)
     for part in live.job.streams.values():
         more, lost = arrivals.to_table(table, arrivals.records(ours.settings, part.topic), since_ms)
         lags += more

@@ -17,6 +17,7 @@ from platform_core.declare import StreamingJob
 from platform_core.declare.discover import load_job
 from platform_core.names import ReleaseId
 from platform_core.settings import Settings
+from platform_core.storage import Place
 from platform_core.tables.delta import Output
 from platform_core.tables.schema import table_schema
 from tests.benchmarks.asked import Asked
@@ -87,9 +88,9 @@ def _median(ours: Platform, release: ReleaseId, since: datetime) -> float:
 
 def _give_a_past(settings: Settings, job: StreamingJob, rows: int) -> None:
     """Written as another writer's, so that the release takes its own checkpoint for whole."""
-    place = settings.table_uri(ReleaseId(job.name, 1))
+    place = settings.storage.table(ReleaseId(job.name, 1)).uri
     Path(place).mkdir(parents=True)
-    output = Output(place, table_schema(job.output), "past", job.output.key, job.output.description)
+    output = Output(Place(place), table_schema(job.output), "past", job.output.key, job.output.description)
     values = {"rows": rows, "now": int(time.time()) - 60, "tickers": list(TICKERS)}
     query = HISTORY[job.name]
     with duckdb.connect() as duck:

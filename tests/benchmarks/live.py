@@ -37,7 +37,7 @@ def driver(ours: Platform, name: str) -> Generator[Live]:
     settings, job = ours.settings, load_job(name, ours.settings.root)
     release = first_release(name, settings, ours.store, "benchmark").id
     argv, env = command_for(settings, release)
-    log = settings.logs / f"driver-{release}.log"
+    log = settings.storage.logs / f"driver-{release}.log"
     with started(argv, env, log, settings.home) as child:
         process.until(lambda: child.poll() is not None or '"running"' in log.read_text(), START_SECONDS)
         if child.poll() is not None:
@@ -67,7 +67,7 @@ def send_history(ours: Platform, name: str, rate: float, seconds: float) -> None
 def sender(ours: Platform, name: str, rate: float) -> Generator[subprocess.Popen[bytes]]:
     argv = [sys.executable, "-m", "ingest.generators", GENERATOR[name], "--rate", str(rate)]
     env = {**ours.settings.child_environment(), "PYTHONPATH": str(ours.settings.root)}
-    with started(argv, env, ours.settings.logs / f"sender-{name}.log", ours.settings.home) as child:
+    with started(argv, env, ours.settings.storage.logs / f"sender-{name}.log", ours.settings.home) as child:
         yield child
 
 

@@ -7,7 +7,6 @@ import time
 from contextlib import suppress
 
 import pytest
-from deltalake import DeltaTable
 
 from analytics.daily_prices.table import daily_prices
 from platform_core.control import leases, services, wanted
@@ -73,7 +72,7 @@ def test_a_day_is_materialized_from_the_page(page: Page, site: Settings, broker:
     page.wait_for("Launch 1 run")
     page.click("Launch 1 run")
     page.wait_for("Materialized (1)", seconds=2 * MINUTES)
-    rows = DeltaTable(site.daily_uri(daily_prices.name)).to_pyarrow_table().to_pylist()
+    rows = site.storage.daily(daily_prices.name).table().to_pyarrow_table().to_pylist()
     assert "MMM" in {row["ticker"] for row in rows}
 
 

@@ -14,18 +14,18 @@ from platform_core.settings import Settings, load
 @pytest.fixture
 def folder(tmp_path: Path) -> Settings:
     settings = load(environment={"WEIR_HOME": str(tmp_path)})
-    settings.logs.mkdir()
+    settings.storage.logs.mkdir()
     return settings
 
 
 def test_a_log_is_found_by_service_job_or_release(folder: Settings) -> None:
     for name in ("kafka", "driver-stock_stats-v1", "driver-stock_stats-v2", "driver-stock-v1"):
-        (folder.logs / f"{name}.log").touch()
-    newest = folder.logs / "driver-stock_stats-v1.log"
+        (folder.storage.logs / f"{name}.log").touch()
+    newest = folder.storage.logs / "driver-stock_stats-v1.log"
     newest.write_text("later\n")
     import os
 
-    os.utime(folder.logs / "driver-stock_stats-v2.log", (1, 1))
+    os.utime(folder.storage.logs / "driver-stock_stats-v2.log", (1, 1))
     assert log_of(folder, "kafka").name == "kafka.log"
     assert log_of(folder, "stock_stats") == newest
     assert log_of(folder, "stock_stats@v2").name == "driver-stock_stats-v2.log"

@@ -138,5 +138,5 @@ def test_run_becomes_the_archived_driver(
     assert ended.value.code == 0
     path, argv, environment = became[0]
     assert (path, argv[1:]) == ("python-of-its-lock", ["-P", "-m", "platform_core.archived.run", "word_count@v1"])
-    assert environment["PYTHONPATH"] == str(settings.archive(V1) / "code")
+    assert environment["PYTHONPATH"] == str(settings.storage.archive(V1) / "code")
     assert os.getcwd() == str(settings.home)

@@ -41,7 +41,7 @@ class Job:
         release = self.id(number)
         offsets = {"stocks": {0: at, **{int(name[1:]): end for name, end in more.items()}}}
         position = Position(str(release), batch, offsets, tables=tables or {})
-        uri = self.settings.table_uri(release)
+        uri = self.settings.storage.table(release).uri
         done = CommitProperties(custom_metadata={"userMetadata": position.to_json()})
         table = pa.Table.from_pylist(list(rows), schema=STATS)
         write_deltalake(uri, table, mode="append", partition_by=[PART], commit_properties=done)

@@ -13,6 +13,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from platform_core.compare import Comparison, Explain, Side, compare
 from platform_core.names import PART
+from platform_core.storage import Place
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 Row = dict[str, Any]
@@ -56,7 +57,7 @@ class Tables:
 
     def side(self, number: int, version: int | None = None, layout: str = "hours") -> Side:
         at = DeltaTable(self.uri(number)).version() if version is None else version
-        return Side(f"stats@v{number}", self.uri(number), at, layout=layout)
+        return Side(f"stats@v{number}", Place(self.uri(number)), at, layout=layout)
 
     def compare(
         self,

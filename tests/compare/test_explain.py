@@ -22,6 +22,7 @@ from platform_core.declare import StreamingJob
 from platform_core.names import PART, ReleaseId
 from platform_core.release.declared import declared
 from platform_core.settings import ROOT, Settings
+from platform_core.storage import Place
 from platform_core.testing import BATCH, QUIET, Record, record
 from platform_core.testing.script import records_of
 from platform_core.testing.stage import Stage
@@ -77,7 +78,7 @@ class Run:
 
     def side(self, number: int) -> Side:
         version = DeltaTable(self.uri).version()
-        return Side(f"run@v{number}", self.uri, version, self.positions[-1])
+        return Side(f"run@v{number}", Place(self.uri), version, self.positions[-1])
 
 
 class Lab:
@@ -90,7 +91,7 @@ class Lab:
         settings = Settings(home=self.folder / name, root=ROOT)
         result = Stage(spark=self.spark, job=self.job, settings=settings).perform(script)
         positions = [outcome.position for outcome in result.batches]
-        return Run(settings.table_uri(ReleaseId(self.job.name, 1)), positions)
+        return Run(settings.storage.table(ReleaseId(self.job.name, 1)).uri, positions)
 
     def compare(self, left: Run, right: Run, explained: bool = True) -> Comparison:
         return compare(

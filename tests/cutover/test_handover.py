@@ -8,8 +8,10 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from platform_core.cutover.handover import Change, Version, difference, is_keyed, lacking
+from platform_core.cutover.handover import Change, Version, difference, lacking
 from platform_core.declare import Format, Publish, Stream, StreamingJob, Table, Text, Topic
+from platform_core.storage import Place
+from platform_core.stream.publish import is_keyed
 
 LINES = Topic(name="lines", value="line STRING", format=Format.TEXT)
 COUNTS = Topic(name="counts", value="n STRING", format=Format.TEXT)
@@ -30,7 +32,7 @@ def old(tmp_path: Path) -> Version:
 
 def written(place: Path, columns: dict[str, list[object]]) -> Version:
     write_deltalake(str(place), pa.table(columns))
-    return Version(str(place), 0)
+    return Version(Place(str(place)), 0)
 
 
 def test_changed_and_new_rows_are_written_and_missing_ones_deleted(tmp_path: Path, old: Version) -> None:

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame
 from analytics.daily_prices.table import daily_prices
 from ingest.topics import STOCKS, USER_PROFILES
 from platform_core.declare import (
+    Bytes,
     DailyTable,
     Expect,
     Json,
@@ -63,7 +64,7 @@ CASES: list[tuple[Callable[[], Any], str]] = [
     (some(Publish, "stocks", key=Text("a")), "Publish('stocks'): it takes a Topic, came the str 'stocks'."),
     (
         some(Publish, STOCKS, key="a"),
-        "Publish('stocks').key: it takes Text or Json, came the str 'a'. Write key=Text('a'),",
+        "Publish('stocks').key: it takes Text or Json or Bytes, came the str 'a'. Write key=Text('a'),",
     ),
     (some(Json, "ab"), "Json.columns: it takes a tuple of str, came the str 'ab'. Write Json(('ticker',))."),
     (some(Stream, STOCKS, lateness=10), "Stream('stocks').lateness: 10 is not a duration. Write a whole number and a"),
@@ -100,6 +101,14 @@ CASES: list[tuple[Callable[[], Any], str]] = [
     (some(job, inputs={"trades": STOCKS}), "job 'prices'.inputs['trades']: it takes Input, came a Topic."),
     (some(job, output="prices"), "job 'prices'.output: it takes Table, came the str 'prices'."),
     (some(job, publish=STOCKS), "job 'prices'.publish: it takes Publish or nothing, came a Topic."),
+    (
+        some(job, publish=Publish(STOCKS, key=Text("ticker"), value=Bytes("ticker"))),
+        "job 'prices'.publish: Bytes('ticker') takes a BINARY column, 'prices' has string. Write Text('ticker').",
+    ),
+    (
+        some(job, publish=Publish(STOCKS, key=Text("none"))),
+        "job 'prices'.publish: 'none' is not a column of table 'prices'. Choose from",
+    ),
     (some(job, transform="same"), "job 'prices'.transform: it takes a function, came the str 'same'. Name it, without"),
     (some(job, emits="update"), "job 'prices'.emits: 'update' is not one of 'updates', 'final', None."),
     (some(job, state="ram"), "job 'prices'.state: 'ram' is not one of 'disk', 'memory'."),

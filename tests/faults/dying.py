@@ -14,29 +14,32 @@ from collections.abc import Callable
 from typing import Any
 
 from platform_core.stream import driver
-from platform_core.stream.batches import Batches
+from platform_core.stream.batch import Batch
+from platform_core.stream.outlet import Outlet
+from platform_core.stream.rejects import Rejects
+from platform_core.stream.sink import Sink
 
 BEFORE_TABLE = "before-table"  # computed, nothing written
 BEFORE_PUBLISH = "before-publish"  # the table has the batch, the topic has not
 BEFORE_CHECKPOINT = "before-checkpoint"  # table and topic have it, the checkpoint does not call it done
-_STEP = {BEFORE_TABLE: "_finished", BEFORE_PUBLISH: "_publish", BEFORE_CHECKPOINT: "_publish"}
+_SINK: dict[str, Any] = {BEFORE_TABLE: Rejects, BEFORE_PUBLISH: Outlet, BEFORE_CHECKPOINT: Outlet}
 
 
 def die_at(place: str, batches: int) -> None:
-    name = _STEP[place]
-    step: Callable[..., Any] = getattr(Batches, name)
+    sink = _SINK[place]
+    commit: Callable[[Sink, Batch], Batch] = sink.commit
     left = [batches]
 
-    def watched(self: Batches, *args: Any) -> Any:
+    def watched(self: Sink, batch: Batch) -> Batch:
         left[0] -= 1
         if left[0] == 0 and place != BEFORE_CHECKPOINT:
             _die()
-        result = step(self, *args)
+        result = commit(self, batch)
         if left[0] == 0:
             _die()
         return result
 
-    setattr(Batches, name, watched)
+    sink.commit = watched
 
 
 def _die() -> None:

@@ -110,7 +110,7 @@ def test_after_all_that_table_and_topic_hold_what_a_batch_computes(platform: Pla
     supervisor = platform.service("supervisor")
     assert supervisor.end() == 0
     for release in (V1, V2):
-        job = job_in(platform.settings.archive(release) / "code", JOB)
+        job = job_in(platform.settings.storage.archive(release) / "code", JOB)
         oracle = Oracle(spark, platform.settings, job, release, Closing("window_end", "5 seconds"))
         assert oracle.table() == [], release
     assert published(platform, f"{PREFIX}-stockstats-output") == trades_of(platform)

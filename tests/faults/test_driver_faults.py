@@ -48,7 +48,7 @@ def release(platform: Platform) -> ReleaseId:
 
 @pytest.fixture(scope="module")
 def oracle(spark: SparkSession, platform: Platform, release: ReleaseId) -> Oracle:
-    job = job_in(platform.settings.archive(release) / "code", "stock_stats")
+    job = job_in(platform.settings.storage.archive(release) / "code", "stock_stats")
     return Oracle(spark, platform.settings, job, release, Closing("window_end", "5 seconds"))
 
 
@@ -106,7 +106,8 @@ def test_a_deleted_checkpoint_is_refused(platform: Platform, release: ReleaseId)
     finally:
         remove_unused(checkpoint)
         aside.rename(checkpoint)
-    assert f"has no offsets, but table {platform.settings.table_uri(release)} holds batch {batch} up to" in reason
+    table = platform.settings.storage.table(release)
+    assert f"has no offsets, but table {table} holds batch {batch} up to" in reason
     assert f"{TRADES}[0]@" in reason
 
 
@@ -238,13 +239,14 @@ def test_poison_becomes_rejects_and_the_stream_goes_on(
     }
     broker.produce(TRADES, *((b"MMM", value) for value in wrong), (None, trade()), (b"MMM", None), at=now_ms())
     due = [*wrong.values(), "null key", "empty value"]
-    uri = platform.settings.rejects_uri("stock_stats")
+    uri = platform.settings.storage.rejects("stock_stats").uri
     until(lambda: all(any(reason in one for one in reasons(uri)) for reason in due), "all are rejected")
     platform.works(release, running=successor)
 
 
 def test_a_record_dated_years_ahead_does_not_move_the_watermark(platform: Platform, release: ReleaseId) -> None:
-    ahead = [one for one in reasons(platform.settings.rejects_uri("stock_stats")) if "more than 1 day ahead" in one]
+    rejects = platform.settings.storage.rejects("stock_stats").uri
+    ahead = [one for one in reasons(rejects) if "more than 1 day ahead" in one]
     position = platform.position(release)
     assert ahead
     assert position is not None
@@ -268,7 +270,7 @@ def test_more_rejects_than_the_limit_stop_the_job(
 def test_the_oracle_sees_a_lost_row_a_doubled_one_and_a_changed_one(
     platform: Platform, release: ReleaseId, oracle: Oracle
 ) -> None:
-    table = DeltaTable(platform.settings.table_uri(release))
+    table = DeltaTable(platform.settings.storage.table(release).uri)
     _lost, doubled, changed, *others = table.to_pyarrow_table().to_pylist()
     spoilt = [doubled, doubled, changed | {"trade_count": 1_000_000}, *others]
     schema = table.to_pyarrow_table().schema

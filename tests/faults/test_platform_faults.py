@@ -148,7 +148,7 @@ def test_after_all_that_tables_topics_and_rejects_hold_every_result_once(
 
 
 def _complaints(platform: Platform, release: ReleaseId) -> int:
-    said = (platform.settings.logs / f"driver-{release.group}.log").read_text(errors="replace")
+    said = (platform.settings.storage.logs / f"driver-{release.group}.log").read_text(errors="replace")
     return said.count('"ends of topics unknown"') + said.count('"driver ended"')
 
 

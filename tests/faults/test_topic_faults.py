@@ -141,7 +141,7 @@ def test_under_load_nothing_is_missing_but_what_the_gap_names(
         return copy.where(there).unionByName(left)
 
     monkeypatch.setattr(commits, "records_in", all_but_the_gap)
-    job = job_in(platform.settings.archive(release) / "code", "stock_stats")
+    job = job_in(platform.settings.storage.archive(release) / "code", "stock_stats")
     assert Oracle(spark, platform.settings, job, release, Closing("window_end", "5 seconds")).table() == []
 
 

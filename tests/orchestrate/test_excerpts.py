@@ -36,8 +36,8 @@ def test_no_value_of_a_personal_column_is_shown() -> None:
 
 @pytest.mark.stack
 def test_rows_and_releases_are_those_of_the_job(followed: Platform, job: Job) -> None:
-    live = LiveTable(job.name, job.settings.table_uri(job.id(1)), job.id(1))
+    live = LiveTable(job.name, job.settings.storage.table(job.id(1)), job.id(1))
     assert "| A |" in some_rows(followed, job.name, live).value
-    nowhere = LiveTable(job.name, job.settings.table_uri(job.id(2)))
+    nowhere = LiveTable(job.name, job.settings.storage.table(job.id(2)))
     assert some_rows(followed, job.name, nowhere).value == "nothing is written yet"
     assert str(job.id(1)) in history(followed, job.name).value

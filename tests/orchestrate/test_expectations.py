@@ -42,7 +42,7 @@ def suite(platform: Platform) -> Suite:
     rows = pa.table({"at": pa.array(at, pa.timestamp("us", "UTC")), "price": list(range(10))})
     position = Position(str(release), 1, {}, watermark_ms=int(NOON.timestamp() * 1000))
     told = CommitProperties(custom_metadata={"userMetadata": position.to_json()})
-    write_deltalake(platform.settings.table_uri(release), rows, commit_properties=told)
+    write_deltalake(platform.settings.storage.table(release).uri, rows, commit_properties=told)
     aliases.point(platform.store, job.output.name, release, position, "ann")
     return replace(SUITE, table=job.output.name)
 

@@ -65,7 +65,7 @@ def publish(settings: Settings, store: ControlStore) -> Publish:
 def write(settings: Settings, release: ReleaseId, rows: pa.Table, batch: int) -> None:
     position = Position(release=str(release), batch=batch, offsets={"stocks": {0: 100 + batch}})
     write_deltalake(
-        settings.table_uri(release),
+        settings.storage.table(release).uri,
         rows,
         mode="append",
         partition_by=[PART] if PART in rows.column_names else None,

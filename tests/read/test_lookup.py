@@ -75,7 +75,7 @@ def test_an_unknown_table_is_answered_with_those_that_are(settings: Settings, pu
 def test_a_daily_table_is_read_by_the_key_that_it_declares(settings: Settings, publish: Publish) -> None:
     publish("stock_stats", stats("MMM"), KEY)
     days = pa.table({"ticker": ["MMM", "MMM"], "day": pa.array([20484, 20485], pa.date32()), "trades": [7, 8]})
-    write_deltalake(settings.daily_uri("daily_prices"), days, partition_by=["day"], mode="overwrite")
+    write_deltalake(settings.storage.daily("daily_prices").uri, days, partition_by=["day"], mode="overwrite")
     assert [row["trades"] for row in get(settings, "daily_prices", ["MMM"]).records()] == [8, 7]
     assert [row["trades"] for row in get(settings, "daily_prices", ["MMM", "2026-01-31"]).records()] == [7]
-    shutil.rmtree(settings.daily_uri("daily_prices"))
+    shutil.rmtree(settings.storage.daily("daily_prices").uri)

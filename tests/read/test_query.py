@@ -94,7 +94,7 @@ def test_memory_is_bounded(settings: Settings) -> None:
 )
 def test_whatever_is_no_select_of_live_tables_is_refused(settings: Settings, publish: Publish, query: str) -> None:
     release = publish("stock_stats", stats("MMM"), KEY)
-    file = next(Path(settings.table_uri(release)).rglob("*.parquet"))
+    file = next(Path(settings.storage.table(release).uri).rglob("*.parquet"))
     before = (file.read_bytes(), sorted(path.name for path in settings.home.iterdir()))
     with pytest.raises(UsageError):
         sql(settings, query.format(home=settings.home, file=file))
@@ -143,7 +143,7 @@ def test_a_table_without_rows_has_its_columns(settings: Settings, publish: Publi
 def test_times_without_a_zone_in_the_file_are_utc(settings: Settings, publish: Publish) -> None:
     """As Spark writes them, in INT96."""
     release = publish("stock_stats", stats("MMM", windows=1), KEY)
-    file = next(Path(settings.table_uri(release)).rglob("*.parquet"))
+    file = next(Path(settings.storage.table(release).uri).rglob("*.parquet"))
     import pyarrow.parquet as pq
 
     pq.write_table(stats("MMM", windows=1).drop([("_part")]), file, use_deprecated_int96_timestamps=True)
@@ -165,5 +165,5 @@ def test_a_newer_batch_is_seen_by_the_next_query(settings: Settings, publish: Pu
 def test_what_a_job_refused_is_a_table_too(settings: Settings, publish: Publish) -> None:
     release = publish("stock_stats", stats("MMM"), KEY)
     rejects = pa.table({"topic": ["stocks"], "reason": ["null key"], "value": [b"raw"]})
-    write_deltalake(settings.rejects_uri(release.job), rejects)
+    write_deltalake(settings.storage.rejects(release.job).uri, rejects)
     assert sql(settings, f"select reason, value from {release.job}_rejects").rows == [("null key", b"raw")]

@@ -98,7 +98,7 @@ def store(broker: Broker, postgres: Database, settings: Settings) -> Iterator[Co
 
 def frozen_by_hand(settings: Settings, tree: Tree, number: int = 1) -> Manifest:
     """An archive without any service."""
-    folder = settings.home / "releases" / tree.job / f"v{number}"
+    folder = settings.storage.archives / tree.job / f"v{number}"
     files = copy(tree.root, folder / CODE)
     manifest = Manifest(
         job=tree.job,
@@ -123,7 +123,7 @@ def frozen_by_hand(settings: Settings, tree: Tree, number: int = 1) -> Manifest:
 
 def environment_kept(settings: Settings, manifest: Manifest) -> Path:
     """An environment of the release's locks, as if it had been built earlier: links to the one that runs the tests."""
-    place = settings.home / "environments" / archive.locks_of(settings, manifest).name
+    place = settings.storage.environments / archive.locks_of(settings, manifest).name
     if not place.exists():
         (place / "bin").mkdir(parents=True)
         (place / "bin" / "python").symlink_to(Path(sys.executable).resolve())

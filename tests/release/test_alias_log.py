@@ -71,7 +71,7 @@ def test_a_crash_after_the_write_doubles_no_line_and_a_torn_one_is_written_again
     for number in (1, 2):
         aliases.point(store, "words", ReleaseId("words", number), None, "ada")
     alias_log.append(settings, store)
-    log = Path(settings.alias_log)
+    log = Path(settings.storage.alias_log.uri)
     log.write_text(log.read_text()[:-20])
     with store.transaction() as cursor:
         cursor.execute("update weir.alias_history set logged = false")

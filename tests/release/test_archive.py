@@ -72,7 +72,7 @@ def test_an_archive_that_nobody_touched_is_proven(settings: Settings, tree: Tree
 )
 def test_a_damaged_archive_is_refused_by_the_file(settings: Settings, tree: Tree, damage: Damage, says: str) -> None:
     manifest = frozen_by_hand(settings, tree)
-    damage(settings.archive(manifest.release) / CODE, tree.job)
+    damage(settings.storage.archive(manifest.release) / CODE, tree.job)
     with pytest.raises(ArchiveError, match=says):
         archive.verify(settings, manifest.release)
 
@@ -104,7 +104,7 @@ def test_an_archive_runs_its_own_code_after_the_tree_has_changed(settings: Setti
     ran = subprocess.run([argv[0], "-c", shown], env=env, cwd=settings.home, capture_output=True, text=True, check=True)
     greeting, place = ran.stdout.split()
     assert greeting == "first"
-    assert Path(place).is_relative_to(settings.archive(manifest.release))
+    assert Path(place).is_relative_to(settings.storage.archive(manifest.release))
     archive.verify(settings, manifest.release)  # running it left nothing in it
 
 
@@ -174,7 +174,7 @@ def test_a_lock_that_cannot_be_installed_leaves_nothing_that_counts(settings: Se
     manifest = frozen_by_hand(settings, tree)
     with pytest.raises(SetupError, match=r"`-m pip install` ended with status 1\. Its output is in "):
         archive.python_for(settings, manifest)
-    place = settings.home / "environments" / archive.locks_of(settings, manifest).name
+    place = settings.storage.environments / archive.locks_of(settings, manifest).name
     assert not (place / environment.STAMP).exists()
 
 

@@ -100,7 +100,7 @@ def test_a_candidate_replays_from_its_start_and_is_wanted(
     assert (asked.state, asked.reason) == ("run", "no doubles")
     assert [one.action for one in audit.read(store, str(made.id))] == ["run", "freeze"]
     assert releases.get(store, live.id).state == "live"
-    assert ROWS[1] in (settings.archive(made.id) / CODE / tree.module.relative_to(tree.root)).read_text()
+    assert ROWS[1] in (settings.storage.archive(made.id) / CODE / tree.module.relative_to(tree.root)).read_text()
 
 
 @pytest.mark.stack
@@ -238,7 +238,7 @@ def test_a_revision_runs_its_own_code(
     made = revise(tree.job, settings, store, "ann", "")
     argv, environment = archive.command_for(settings, made.id, made.revision)
     assert argv[1:] == ["-P", "-m", "platform_core.archived.run", str(live.id)]
-    assert environment["PYTHONPATH"] == str(settings.home / "releases" / tree.job / "v1.1" / "code")
+    assert environment["PYTHONPATH"] == str(settings.storage.archives / tree.job / "v1.1" / "code")
 
 
 @pytest.mark.stack
@@ -263,7 +263,7 @@ def test_a_former_revision_comes_back_when_its_archive_is_whole(
         go_back(tree.job, 0, settings, store, "ann", "")
     with pytest.raises(UsageError, match=f"There is no revision {live.id}.7"):
         go_back(tree.job, 7, settings, store, "ann", "")
-    module = settings.archive(live.id, 1) / CODE / tree.module.relative_to(tree.root)
+    module = settings.storage.archive(live.id, 1) / CODE / tree.module.relative_to(tree.root)
     module.chmod(0o644)
     module.write_text("")
     with pytest.raises(ArchiveError, match="was changed after it was frozen"):

@@ -40,7 +40,7 @@ def test_a_release_holds_code_topic_ids_and_output(settings: Settings, store: Co
 
 def test_nothing_in_an_archive_may_be_written(settings: Settings, store: ControlStore, tree: Tree) -> None:
     frozen = freeze.freeze(tree.job, settings, store, "ann")
-    folder = settings.archive(frozen.id)
+    folder = settings.storage.archive(frozen.id)
     assert not [path for path in [folder, *folder.rglob("*")] if stat.S_IMODE(path.stat().st_mode) & 0o222]
 
 
@@ -138,5 +138,5 @@ def test_a_table_of_another_job_is_not_taken(settings: Settings, store: ControlS
 def test_an_archive_holds_the_code_of_its_moment(settings: Settings, store: ControlStore, tree: Tree) -> None:
     frozen = freeze.freeze(tree.job, settings, store, "ann")
     tree.edit('"first"', '"second"')
-    module = settings.archive(frozen.id) / CODE / tree.module.relative_to(tree.root)
+    module = settings.storage.archive(frozen.id) / CODE / tree.module.relative_to(tree.root)
     assert 'GREETING = "first"' in module.read_text()

@@ -152,7 +152,9 @@ def test_time_and_room_come_from_the_live_release(
     lease = leases.acquire(store, leases.driver_lease(live.id), Owner.this_process(), 30)
     positions.record(store, lease, Position(str(live.id), 0, {}), _facts(50_000, 0.5), 1)
     schema = table_schema(Table(name="t", schema="line STRING", key=("line",)))
-    Output(settings.table_uri(live.id), schema, str(live.id), ("line",)).write(pa.table({"line": ["a", "b"]}), 0, "{}")
+    Output(settings.storage.table(live.id), schema, str(live.id), ("line",)).write(
+        pa.table({"line": ["a", "b"]}), 0, "{}"
+    )
     tree.edit('lines.select("line")', 'lines.select("line").distinct()')
     found = plan_of(tree.job, settings, store)
     assert found.time is not None

@@ -41,7 +41,7 @@ def test_a_job_begins_anew_and_its_old_table_stays(settings: Settings, store: Co
     assert new.replay_from.asked == "earliest"
     asked = wanted.all(store)
     assert (asked[live.id].state, asked[done.new].state) == ("stop", "run")
-    assert settings.archive(live.id).is_dir()
+    assert settings.storage.archive(live.id).is_dir()
     assert audit.read(store, live.id.job)[0].action in ("reset", "run")
 
 

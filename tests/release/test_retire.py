@@ -14,7 +14,7 @@ from platform_core.control.store import ControlStore
 from platform_core.cutover import protocol
 from platform_core.errors import ServiceUnavailable, UsageError
 from platform_core.names import ReleaseId
-from platform_core.release import manifest, places
+from platform_core.release import manifest
 from platform_core.release.retire import blockers, retire
 from platform_core.settings import Settings
 from tests.conftest import Broker
@@ -34,14 +34,14 @@ def settings(settings: Settings, tmp_path: Path) -> Settings:
 def test_a_broken_archive_of_another_job_keeps_environments_and_stops_nothing(
     settings: Settings, store: ControlStore, one: Pair
 ) -> None:
-    torn = settings.home / "releases" / "another" / "v1" / manifest.MANIFEST
+    torn = settings.storage.archives / "another" / "v1" / manifest.MANIFEST
     torn.parent.mkdir(parents=True)
     torn.write_text("{")
-    shared = environment_kept(settings, manifest.read(settings.archive(one.new.release)))
+    shared = environment_kept(settings, manifest.read(settings.storage.archive(one.new.release)))
     for side in (one.new, one.old):
         side.die()
     retire(settings, store, one.new.release, "ada")
-    assert not settings.archive(one.new.release).exists()
+    assert not settings.storage.archive(one.new.release).exists()
     assert shared.is_dir()
 
 
@@ -51,8 +51,8 @@ def one(store: ControlStore, tree: Tree, settings: Settings) -> Pair:
     made = pair(store, ReleaseId(tree.job, 1))
     for number, side in ((1, made.old), (2, made.new)):
         frozen_by_hand(settings, tree, number)
-        uri = settings.table_uri(side.release)
-        for place in (uri, f"{uri}_lookup_sectors", settings.checkpoint(side.release)):
+        uri = settings.storage.table(side.release).uri
+        for place in (uri, f"{uri}_lookup_sectors", settings.storage.checkpoint(side.release).uri):
             Path(place, "inner").mkdir(parents=True)
             Path(place, "inner", "file").touch()
     declared = {
@@ -89,9 +89,9 @@ def test_nothing_of_a_retired_release_is_left(
     topic, group = broker.create(f"{release.job}.out.v2"), group_of(broker, one)
     one.new.die()
     gone = retire(settings, store, release, "ada")
-    assert [line.split()[0] for line in gone] == ["table", "lookup", "checkpoint", "topic", "group", "code"]
-    assert not places.there(settings.table_uri(release))
-    assert not settings.archive(release).exists()
+    assert [line.split()[0] for line in gone] == ["lookup", "table", "topic", "group", "checkpoint", "code"]
+    assert not settings.storage.table(release).exists()
+    assert not settings.storage.archive(release).exists()
     assert Asked(settings).topics([topic]) == {}
     assert group not in Asked(settings).groups()
     assert releases.get(store, release).state == "retired"
@@ -99,18 +99,18 @@ def test_nothing_of_a_retired_release_is_left(
     asked = wanted.of(store, release)
     assert asked is not None
     assert asked.state == "stop"
-    assert places.there(settings.table_uri(one.old.release)), "the other one's stays"
-    assert settings.archive(one.old.release).exists()
+    assert settings.storage.table(one.old.release).exists(), "the other one's stays"
+    assert settings.storage.archive(one.old.release).exists()
 
 
 def test_what_was_built_for_it_goes_when_nobody_else_needs_it(
     settings: Settings, store: ControlStore, one: Pair, tree: Tree
 ) -> None:
-    kept = settings.home / "comparisons" / tree.job
+    kept = settings.storage.comparisons(tree.job)
     old, new = one.old.release.group, one.new.release.group
     for name in (f"{old}-{new}", old, new):
         (kept / name).mkdir(parents=True)
-    shared = environment_kept(settings, manifest.read(settings.archive(one.new.release)))
+    shared = environment_kept(settings, manifest.read(settings.storage.archive(one.new.release)))
     for side in (one.new, one.old):
         side.die()
     retire(settings, store, one.new.release, "ada")
@@ -121,7 +121,7 @@ def test_what_was_built_for_it_goes_when_nobody_else_needs_it(
 def test_retired_again_it_removes_what_is_left(settings: Settings, store: ControlStore, one: Pair) -> None:
     one.new.die()
     retire(settings, store, one.new.release, "ada")
-    left = Path(settings.checkpoint(one.new.release))
+    left = Path(settings.storage.checkpoint(one.new.release).uri)
     left.mkdir(parents=True)
     assert retire(settings, store, one.new.release, "ada") == [f"checkpoint {left}"]
     assert retire(settings, store, one.new.release, "ada") == []
@@ -135,7 +135,7 @@ def test_whoever_needs_it_is_listed(settings: Settings, store: ControlStore, one
     assert f"cutover {found.id} is requested; client report_{one.table} is pinned to it; a compare holds" in told
     assert blockers(settings, store, one.old.release)[0] == f"it is the live release of {one.table}"
     assert releases.get(store, one.new.release).state == "following"
-    assert places.there(settings.table_uri(one.new.release))
+    assert settings.storage.table(one.new.release).exists()
 
 
 def test_a_release_that_was_live_a_moment_ago_may_still_be_read(
@@ -154,6 +154,6 @@ def test_a_release_that_was_live_a_moment_ago_may_still_be_read(
 def test_while_its_driver_runs_nothing_is_removed(settings: Settings, store: ControlStore, one: Pair) -> None:
     with pytest.raises(ServiceUnavailable, match="its driver does not end"):
         retire(settings, store, one.new.release, "ada", wait=0.1)
-    assert places.there(settings.table_uri(one.new.release))
+    assert settings.storage.table(one.new.release).exists()
     one.new.die()
     assert retire(settings, store, one.new.release, "ada")

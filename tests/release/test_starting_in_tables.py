@@ -24,7 +24,7 @@ from platform_core.release.declared import declared as told_of
 from platform_core.release.first import first_release
 from platform_core.release.starting import start_of
 from platform_core.settings import Settings
-from platform_core.stream.workshop import output_of
+from platform_core.stream.sinks import output_of
 from tests.conftest import Broker
 from tests.release.conftest import Tree
 

@@ -35,7 +35,7 @@ def a_service(settings: Settings, name: str, program: str = READY, **changes: ob
         "environment": settings.child_environment,
         "prepare": lambda: sign.unlink(missing_ok=True),
         "ready": sign.exists,
-        "log": settings.logs / f"{name}.log",
+        "log": settings.storage.logs / f"{name}.log",
         "cwd": settings.home,
         "stop_seconds": 5.0,
     }

@@ -94,7 +94,7 @@ def test_all_servers_listen_on_loopback_alone(platform: Settings) -> None:
 def test_no_password_stands_in_a_process_list_or_a_log(platform: Settings) -> None:
     secret = platform.password()
     assert not [one.pid for one in kept.belonging(platform.home) if secret in " ".join(one.cmdline())]
-    assert not [path for path in platform.logs.iterdir() if secret in path.read_text(errors="replace")]
+    assert not [path for path in platform.storage.logs.iterdir() if secret in path.read_text(errors="replace")]
     assert secret not in (platform.home / "dagster" / "dagster.yaml").read_text()
 
 

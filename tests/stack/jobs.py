@@ -28,7 +28,11 @@ def oracles(spark: SparkSession, platform: Platform, releases: list[ReleaseId]) 
     settings = platform.settings
     return {
         release: Oracle(
-            spark, settings, job_in(settings.archive(release) / "code", release.job), release, CLOSING.get(release.job)
+            spark,
+            settings,
+            job_in(settings.storage.archive(release) / "code", release.job),
+            release,
+            CLOSING.get(release.job),
         )
         for release in releases
     }

@@ -59,7 +59,7 @@ def truncate(
 
 def batches(platform: Platform, release: ReleaseId) -> list[Offsets]:
     """Where each of its batches ended."""
-    table = platform.settings.table_uri(release)
+    table = platform.settings.storage.table(release).uri
     commits = DeltaTable(table).history() if DeltaTable.is_deltatable(table) else []
     told = [json.loads(one["userMetadata"])["offsets"] for one in reversed(commits) if "userMetadata" in one]
     return [{topic: {int(p): o for p, o in parts.items()} for topic, parts in one.items()} for one in told]

@@ -113,7 +113,7 @@ class Platform:
     def spawn(
         self, name: str, command: Sequence[str], env: Mapping[str, str] | None = None, log: Path | None = None
     ) -> Running:
-        place = log or self.settings.logs / f"{name}.log"
+        place = log or self.settings.storage.logs / f"{name}.log"
         size = place.stat().st_size if place.exists() else 0
         environment = self.settings.child_environment() if env is None else env
         running = Running(name, process.spawn(command, environment, place, self.settings.home), place, _from=size)
@@ -153,7 +153,7 @@ class Platform:
             argv = [argv[0], str(ROOT / "tests" / "faults" / "dying.py"), *dying, str(release)]
         name = f"driver-{release.group}"
         number = sum(one.name == name for one in self._processes) + 1  # two at once must not share a log
-        return self.spawn(name, argv, env, self.settings.logs / f"{name}-{number}.log")
+        return self.spawn(name, argv, env, self.settings.storage.logs / f"{name}-{number}.log")
 
     def kill_driver(self, release: ReleaseId) -> None:
         """SIGKILL to whoever holds its lease."""
@@ -182,7 +182,7 @@ class Platform:
     def position(self, release: ReleaseId) -> Position | None:
         """Where the release's newest commit says that it is."""
         try:
-            commits = DeltaTable(self.settings.table_uri(release)).history(10)
+            commits = DeltaTable(self.settings.storage.table(release).uri).history(10)
         except TableNotFoundError:
             return None
         return next((Position.from_json(one["userMetadata"]) for one in commits if "userMetadata" in one), None)
@@ -193,12 +193,12 @@ class Platform:
         return -1 if position is None else position.batch
 
     def checkpoint(self, release: ReleaseId) -> Checkpoint:
-        return Checkpoint(self.settings.checkpoint(release))
+        return Checkpoint(self.settings.storage.checkpoint(release).uri)
 
     def works(self, *releases: ReleaseId, batches: int = 2, running: Running | None = None) -> None:
         """Returns when each of them has committed so many more batches."""
         for release, before in [(one, self.batch(one)) for one in releases]:
-            log = running.log if running else self.settings.logs / f"driver-{release.group}.log"
+            log = running.log if running else self.settings.storage.logs / f"driver-{release.group}.log"
             until(lambda r=release, b=before: self.batch(r) >= b + batches, f"{release} commits batches", about=log)
 
     def end(self) -> None:

@@ -111,7 +111,7 @@ def test_what_is_not_needed_any_more_is_retired(platform: Platform) -> None:
     said = launched(platform, "retire", JOB)
     assert "table" in said, said
     assert state(platform, V2) == "retired"
-    assert not platform.settings.archive(V2).exists()
+    assert not platform.settings.storage.archive(V2).exists()
 
 
 def test_a_reset_begins_anew_and_comes_to_the_same(platform: Platform) -> None:
@@ -136,7 +136,7 @@ def test_a_stream_stops_and_starts_where_it_was(platform: Platform) -> None:
 
 def test_no_driver_of_a_healthy_platform_logs_an_error(platform: Platform) -> None:
     """After releases, replays, a cutover, a rollback, a reset, stops and starts."""
-    logs = sorted(platform.settings.logs.glob("driver-*.log"))
+    logs = sorted(platform.settings.storage.logs.glob("driver-*.log"))
     assert len(logs) == 3
     wrong = re.compile(r"ERROR|Traceback|StopRequested|falling behind|\"level\":\"error\"")
     lines = [f"{log.name}: {line}" for log in logs for line in log.read_text(errors="replace").splitlines()]

@@ -182,7 +182,7 @@ def test_readers_get_what_the_table_holds(platform: Platform, stopped: list[Rele
     tables = open_tables(platform.settings)
     assert {"stock_stats", "user_activity", "word_count", "stock_stats_rejects"} <= set(tables)
     for release, name in zip(stopped, ("stock_stats", "user_activity", "word_count"), strict=True):
-        there = DeltaTable(platform.settings.table_uri(release)).to_pyarrow_table().drop_columns([PART])
+        there = DeltaTable(platform.settings.storage.table(release).uri).to_pyarrow_table().drop_columns([PART])
         assert _rows(tables.table(name).arrow()) == _rows(there)
     (count,) = sql(platform.settings, "select count(*) as n from stock_stats").records()
     assert count["n"] == tables.table("stock_stats").arrow().num_rows

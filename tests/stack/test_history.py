@@ -41,7 +41,7 @@ def platform(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 
 def test_a_raw_table_has_every_record_once_also_the_malformed(platform: Platform, broker: Broker) -> None:
-    rows = DeltaTable(platform.settings.table_uri(RAW)).to_pyarrow_table()
+    rows = DeltaTable(platform.settings.storage.table(RAW).uri).to_pyarrow_table()
     read = ends(platform, [TOPIC])[TOPIC]
     there = sorted(zip(rows["partition"].to_pylist(), rows["offset"].to_pylist(), strict=True))
     assert there == [(partition, offset) for partition, end in sorted(read.items()) for offset in range(end)]
@@ -67,7 +67,7 @@ def test_a_replay_begins_in_the_table_survives_a_kill_there_and_goes_on_at_the_b
     until(lambda: releases.get(platform.store, V2).state == "following", "the replay reaches the live release")
     first = batches(platform, V2)[0][TOPIC]
     assert all(first[partition] < half for partition, half in halves.items())
-    log = (platform.settings.logs / f"driver-{V2.group}.log").read_text()
+    log = (platform.settings.storage.logs / f"driver-{V2.group}.log").read_text()
     assert log.count("history comes from raw tables") == 2, "before and after the kill"
     assert log.rindex("history comes from raw tables") < log.index("history comes from the broker")
 
@@ -86,7 +86,7 @@ def test_a_follower_that_slept_through_retention_reads_the_table_too(platform: P
     wanted.want(platform.store, V2, "run", "a test")
     until(lambda: at_end(platform, V2, [TOPIC]), "the follower has read all")
     assert releases.get(platform.store, V2).state == "following"
-    log = (platform.settings.logs / f"driver-{V2.group}.log").read_text()
+    log = (platform.settings.storage.logs / f"driver-{V2.group}.log").read_text()
     assert log.count("history comes from raw tables") == 3
 
 

@@ -62,7 +62,7 @@ def test_all_topics_of_a_join_come_from_their_tables(
     platform.kill_driver(V2)
     until(lambda: releases.get(platform.store, V2).state == "following", "the replay reaches the live release")
     until(lambda: at_end(platform, V2, topics.values()), "the follower has read all")
-    log = (platform.settings.logs / f"driver-{V2.group}.log").read_text()
+    log = (platform.settings.storage.logs / f"driver-{V2.group}.log").read_text()
     assert log.count("history comes from raw tables") == 2, "before and after the kill"
     assert log.rindex("history comes from raw tables") < log.index("history comes from the broker")
 

@@ -138,5 +138,5 @@ def test_clean_up(platform: Platform) -> None:
     until(lambda: not blockers(platform.settings, platform.store, V2), "nobody may still read it")
     does(platform, "Clean up")
     for release in (V1, V2):
-        assert not Path(platform.settings.table_uri(release)).exists()
+        assert not Path(platform.settings.storage.table(release).uri).exists()
         assert state(platform, release) == "retired"

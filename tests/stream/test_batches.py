@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 import pytest
 
 from platform_core.control.position import Offsets, Position
 from platform_core.declare import StreamingJob
 from platform_core.errors import RejectLimitExceeded
-from platform_core.stream.batches import Batches, Outcome, Sinks
-from platform_core.stream.publish import Message
+from platform_core.stream.batch import Batch
+from platform_core.stream.batches import Batches
+from platform_core.stream.checkpoint import Checkpoint
 from platform_core.stream.rejects import Reject
+from platform_core.stream.sink import Remains, Retiring
 from tests.testing import jobs
 
 END: Offsets = {"purchases": {0: 5}}
@@ -27,12 +28,10 @@ class Held(Exception):
 
 @dataclass
 class Journal:
-    """Everything that a batch does, in order. It stands for every sink."""
+    """Everything that a batch does, in order; it has a sink by any name."""
 
     done: list[str] = field(default_factory=list[str])
-    rows: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
-    told: list[Outcome] = field(default_factory=list[Outcome])
-    newest: int = -1
+    told: list[Batch] = field(default_factory=list[Batch])
     stop_at: str = ""
 
     def say(self, what: str) -> None:
@@ -40,29 +39,32 @@ class Journal:
             raise Held(what)
         self.done.append(what)
 
-    columns = ("user", "total")
-
-    def applied(self) -> int:
-        return self.newest
-
-    def write(self, rows: Any, batch: int, metadata: str) -> int:
-        if isinstance(rows, list):
-            self.say("rejects")
-            return 0
-        self.say("table")
-        if self.newest < batch:
-            self.newest, self.rows = batch, rows.to_pylist()
-        assert Position.from_json(metadata).offsets == END
-        return 7
-
-    def publish(self, messages: list[Message], batch: int, end: Offsets) -> int:
-        self.say("publish")
-        assert (batch, end) == (max(self.newest, 0), END)
-        return len(messages)
-
-    def tell(self, outcome: Outcome) -> None:
+    def tell(self, batch: Batch) -> None:
         self.say("tell")
-        self.told.append(outcome)
+        self.told.append(batch)
+
+
+@dataclass
+class Noted:
+    """A sink that adds a row to those behind it."""
+
+    name: str
+    journal: Journal
+
+    def committed(self) -> int:
+        return -1
+
+    def prove(self, checkpoint: Checkpoint) -> None:
+        """It keeps nothing."""
+
+    def commit(self, batch: Batch) -> Batch:
+        self.journal.say(f"{self.name} has {batch.changes.num_rows}")
+        assert Position.from_json(batch.metadata).offsets == END
+        return replace(batch, changes=pa.concat_tables([batch.changes, batch.changes.slice(0, 1)]))
+
+    @classmethod
+    def remains(cls, of: Retiring) -> Iterable[Remains]:  # noqa: ARG003
+        return ()
 
 
 class Positions:
@@ -89,13 +91,11 @@ def batches(journal: Journal, job: StreamingJob = jobs.totals, rejects: int = 0,
         {"topic": "purchases", "partition": 0, "offset": n, "timestamp_ms": 0, "reason": "bad"} for n in range(rejects)
     ]
     metrics = {"input_purchases": {"records": records, "newest_ms": 60, "rejects": bad}}
-    sink: Any = journal
     return Batches(
         job=job,
         release="totals@v1",
         positions=Positions(),
-        sinks=Sinks(output=sink, rejects=sink, publisher=sink if job.publish else None),
-        duck=duckdb.connect(),
+        sinks=[Noted("first", journal), Noted("second", journal)],
         metrics=lambda: metrics,
         begin=lambda _: journal.say("begin"),
         may_write=lambda: journal.say("may write"),
@@ -108,11 +108,12 @@ def frame(**columns: Any) -> Any:
     return Frame(pa.table(columns or {"user": ["ann", "bob"], "total": [1, 2]}))
 
 
-def test_rejects_come_before_the_table_and_the_topic_after_it() -> None:
+def test_sinks_are_written_in_their_order_and_each_gets_what_the_one_before_made_of_the_batch() -> None:
     journal = Journal()
     batches(journal).run(frame(), 0)
-    assert journal.done == ["begin", "may write", "rejects", "table", "publish", "tell"]
-    assert (journal.told[0].rows, journal.told[0].published, journal.told[0].table_version) == (2, 2, 7)
+    assert journal.done == ["begin", "may write", "first has 2", "second has 3", "tell"]
+    assert journal.told[0].changes.num_rows == 4
+    assert (journal.told[0].number, journal.told[0].planned_at_ms, journal.told[0].measures.records) == (0, 1000, 5)
 
 
 @pytest.mark.parametrize("refused", ["begin", "may write"])
@@ -120,7 +121,7 @@ def test_nothing_is_written_once_the_guard_refuses(refused: str) -> None:
     journal = Journal(stop_at=refused)
     with pytest.raises(Held):
         batches(journal).run(frame(), 0)
-    assert not {"rejects", "table", "publish", "tell"} & set(journal.done)
+    assert set(journal.done) <= {"begin"}
 
 
 def test_over_the_reject_limit_nothing_of_the_batch_is_written() -> None:
@@ -130,48 +131,12 @@ def test_over_the_reject_limit_nothing_of_the_batch_is_written() -> None:
     assert journal.done == ["begin"]
 
 
-def test_a_repeated_batch_is_computed_published_and_told_as_repeated() -> None:
-    journal = Journal(newest=3)
-    batches(journal).run(frame(), 3)
-    assert journal.rows == []
-    assert journal.told[0].repeated
-    assert "publish" in journal.done
-
-
 def test_the_clock_never_goes_back() -> None:
     journal = Journal()
     running = batches(journal)
     running.clock_ms = 100
     running.run(frame(), 0)
     assert journal.told[0].position.newest_ms == 100
-
-
-def test_a_job_without_a_topic_shows_its_progress_all_the_same() -> None:
-    journal, shown = Journal(), list[Offsets]()
-    running = batches(journal, jobs.newest)
-    running.sinks.mirror = shown.append
-    running.run(frame(user=["ann"], amount=[1]), 0)
-    assert shown == [END]
-
-
-def record(second: int, partition: int = 0, offset: int = 0) -> dict[str, Any]:
-    moment = datetime(2025, 3, 1, 12, 0, second, tzinfo=UTC)
-    return {"topic": "purchases", "partition": partition, "offset": offset, "timestamp": moment}
-
-
-def test_of_several_rows_of_a_key_the_one_of_the_newest_record_is_written() -> None:
-    journal = Journal()
-    rows = frame(user=["ann", "ann", "bob"], amount=[1, 2, 3], record=[record(5), record(4), record(1)])
-    batches(journal, jobs.newest).run(rows, 0)
-    assert sorted((row["user"], row["amount"]) for row in journal.rows) == [("ann", 1), ("bob", 3)]
-    assert all(set(row) == {"user", "amount"} for row in journal.rows)
-
-
-def test_of_two_records_of_one_moment_the_later_offset_counts() -> None:
-    journal = Journal()
-    rows = frame(user=["ann", "ann"], amount=[1, 2], record=[record(5, offset=8), record(5, offset=9)])
-    batches(journal, jobs.newest).run(rows, 0)
-    assert journal.rows == [{"user": "ann", "amount": 2}]
 
 
 def test_a_reject_keeps_what_the_metric_says_of_it() -> None:

@@ -12,6 +12,7 @@ import pytest
 from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
+from platform_core.storage import Place
 from platform_core.stream.inputs.landed import Landed, bounded, needed, stream_of
 from platform_core.stream.inputs.landed_source import LandedReader
 
@@ -38,7 +39,7 @@ def table(tmp_path: Path) -> Landed:
     """Partition 0 from 10 to 14, its times out of order; partition 1 from 0; nothing of partition 2 yet."""
     rows = [row(0, 10, 100), row(0, 11, 103), row(0, 12, 101.5), row(0, 13, 110), row(1, 0, 99), row(1, 1, 105)]
     write_deltalake(tmp_path / "raw", pa.Table.from_pylist(rows, schema=SHAPE))
-    return Landed("in", "in_raw@v1", str(tmp_path / "raw"), 0, {0: 14, 1: 2, 2: 0})
+    return Landed("in", "in_raw@v1", Place(str(tmp_path / "raw")), 0, {0: 14, 1: 2, 2: 0})
 
 
 def test_a_table_knows_where_it_begins_and_how_old_it_is(table: Landed) -> None:
@@ -63,7 +64,7 @@ def test_a_hole_in_a_table_is_where_it_begins(table: Landed) -> None:
 def test_a_record_dated_ahead_is_no_clock(tmp_path: Path) -> None:
     rows = [row(0, 0, 100), row(0, 1, 32_503_680_000), row(0, 2, 101), row(0, 3, 102)]
     write_deltalake(tmp_path / "raw", pa.Table.from_pylist(rows, schema=SHAPE))
-    ahead = Landed("in", "in_raw@v1", str(tmp_path / "raw"), 0, {0: 4})
+    ahead = Landed("in", "in_raw@v1", Place(str(tmp_path / "raw")), 0, {0: 4})
     assert (ahead.begins, ahead.since(102_000), ahead.since(103_000)) == ({0: 0}, {0: 3}, {0: 4})
 
 
@@ -119,5 +120,5 @@ def test_spark_reads_them_with_the_offsets_of_kafkas_source(table: Landed, spark
 
 def _reader(table: Landed) -> LandedReader:
     ends = {str(partition): end for partition, end in table.ends.items()}
-    place = {"uri": table.uri, "version": table.version}
+    place = {"uri": table.place.uri, "version": table.version, "options": {}}
     return LandedReader({"tables": {"in": place}, "begins": {"in": {}}, "ends": {"in": ends}})

@@ -10,7 +10,10 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+from platform_core.control.position import Position
 from platform_core.declare import Lookup, Table
+from platform_core.storage import Place
+from platform_core.stream.batch import Batch
 from platform_core.stream.lookups import LookupTable, Waiting, split
 from platform_core.testing import at
 from tests.testing.jobs import NAMES
@@ -20,7 +23,7 @@ VERSION = pa.schema(
     [("key", pa.string()), ("at", TIME), ("offset", pa.int64()), ("deleted", pa.bool_()), ("name", pa.string())]
 )
 NAMED = Lookup(NAMES, on="user", at="at", takes=("name",), otherwise={"name": "?", "n": -1})
-ORDER = ["user", "n", "at", "name"]
+TABLE = Table(name="greeted", schema="user STRING, n BIGINT, at TIMESTAMP, name STRING")
 
 
 def version(key: str, name: str | None, second: float, offset: int = 0) -> dict[str, Any]:
@@ -44,45 +47,53 @@ def duck() -> Iterator[duckdb.DuckDBPyConnection]:
 
 @pytest.fixture
 def names(tmp_path: Path, duck: duckdb.DuckDBPyConnection) -> LookupTable:
-    return LookupTable("names", NAMED, str(tmp_path / "names"), "job@v1", duck)
+    return opened(tmp_path, duck)
+
+
+def opened(folder: Path, duck: duckdb.DuckDBPyConnection) -> LookupTable:
+    return LookupTable("names", NAMED, Place(str(folder / "names")), "job@v1", TABLE, duck)
+
+
+def brought(names: LookupTable, number: int, *rows: dict[str, Any]) -> None:
+    names.commit(Batch(position=Position("job@v1", number, {}), changes=views(), lookups={"names": versions(*rows)}))
 
 
 def joined(names: LookupTable, *rows: tuple[str, int, float]) -> list[tuple[int, str]]:
-    return sorted((row["n"], row["name"]) for row in names.joined(views(*rows), ORDER).to_pylist())
+    return sorted((row["n"], row["name"]) for row in names.joined(views(*rows)).to_pylist())
 
 
 def test_the_newest_version_not_later_than_the_row_counts(names: LookupTable) -> None:
-    names.add(versions(version("ann", "Ann", 5), version("ann", "Anna", 7)), 0, "{}")
+    brought(names, 0, version("ann", "Ann", 5), version("ann", "Anna", 7))
     assert joined(names, ("ann", 1, 5), ("ann", 2, 6.999), ("ann", 3, 7)) == [(1, "Ann"), (2, "Ann"), (3, "Anna")]
 
 
 def test_before_the_first_version_and_after_a_deletion_the_declared_values_stand(names: LookupTable) -> None:
-    names.add(versions(version("ann", "Ann", 5), version("ann", None, 7)), 0, "{}")
+    brought(names, 0, version("ann", "Ann", 5), version("ann", None, 7))
     assert joined(names, ("ann", 1, 4.999), ("ann", 2, 7), ("bob", 3, 6)) == [(-1, "?"), (-1, "?"), (-1, "?")]
 
 
 def test_of_two_versions_of_one_moment_the_later_offset_counts(names: LookupTable) -> None:
-    names.add(versions(version("ann", "new", 5, offset=2), version("ann", "old", 5, offset=1)), 0, "{}")
+    brought(names, 0, version("ann", "new", 5, offset=2), version("ann", "old", 5, offset=1))
     assert joined(names, ("ann", 1, 5)) == [(1, "new")]
 
 
 def test_a_version_of_the_past_that_comes_later_counts_from_then_on(names: LookupTable) -> None:
-    names.add(versions(version("ann", "Anna", 7)), 0, "{}")
-    names.add(versions(version("ann", "Ann", 5)), 1, "{}")
+    brought(names, 0, version("ann", "Anna", 7))
+    brought(names, 1, version("ann", "Ann", 5))
     assert joined(names, ("ann", 1, 6), ("ann", 2, 8)) == [(1, "Ann"), (2, "Anna")]
 
 
 def test_a_repeated_batch_adds_nothing_and_a_restart_knows_all(
     tmp_path: Path, names: LookupTable, duck: duckdb.DuckDBPyConnection
 ) -> None:
-    names.add(versions(version("ann", "Ann", 5)), 0, "{}")
-    again = LookupTable("names", NAMED, str(tmp_path / "names"), "job@v1", duck)
-    again.add(versions(version("ann", "wrong", 5, offset=9)), 0, "{}")
+    brought(names, 0, version("ann", "Ann", 5))
+    again = opened(tmp_path, duck)
+    brought(again, 0, version("ann", "wrong", 5, offset=9))
     assert joined(again, ("ann", 1, 6)) == [(1, "Ann")]
 
 
 def test_a_row_with_two_rows_of_its_key_is_not_doubled(names: LookupTable) -> None:
-    names.add(versions(*(version("ann", f"v{n}", n) for n in range(5))), 0, "{}")
+    brought(names, 0, *(version("ann", f"v{n}", n) for n in range(5)))
     assert joined(names, ("ann", 1, 9), ("ann", 2, 9)) == [(1, "v4"), (2, "v4")]
 
 
@@ -95,7 +106,6 @@ def test_events_and_lookup_records_that_rode_together_are_told_apart() -> None:
 
 
 WAITED = Lookup(NAMES, on="user", at="at", takes=("name",), wait="2 seconds")
-TABLE = Table(name="greeted", schema="user STRING, n BIGINT, at TIMESTAMP, name STRING")
 
 
 @pytest.fixture

@@ -7,58 +7,64 @@ from typing import Any
 
 import pytest
 
+from platform_core.control.position import Position
+from platform_core.stream.batch import Batch
 from platform_core.stream.intake import RECENT_MS
-from platform_core.stream.measures import Clock, Dropped, Measures, measured
+from platform_core.stream.measures import Dropped, Measures, measured
 from tests.testing import jobs
 
 NOW = 10 * RECENT_MS
-LIVE = Clock(watermark_ms=NOW - 10_000, planned_at_ms=NOW, delay_ms=10_000)
+DELAY = 10_000
+WATERMARK = NOW - DELAY
 
 
 def never(*_: object) -> Any:
     raise AssertionError("asked for nothing")
 
 
-def events(*behind_by: int) -> Measures:
-    """Events as far behind the live watermark as said, in milliseconds."""
-    times = [LIVE.watermark_ms - by for by in behind_by]
-    return Measures(
-        records=len(times), oldest_ms=min(times), behind_ms=[time for time in times if time <= NOW - 10_000]
-    )
+def batch(measures: Measures, watermark: int = WATERMARK) -> Batch:
+    return Batch(position=Position("j@v1", 1, {}), measures=measures, planned_at_ms=NOW, late_before_ms=watermark)
+
+
+def events(*behind_by: int) -> Batch:
+    """With events as far behind the live watermark as said, in milliseconds."""
+    times = [WATERMARK - by for by in behind_by]
+    behind = [time for time in times if time <= WATERMARK]
+    return batch(Measures(records=len(times), oldest_ms=min(times), behind_ms=behind))
 
 
 def test_a_batch_in_time_asks_nobody() -> None:
-    assert events(-1, -500).dropped(LIVE, never, never) == 0
-    assert Measures().dropped(LIVE, never, never) == 0
+    assert events(-1, -500).dropped(DELAY, never, never) == 0
+    assert batch(Measures()).dropped(DELAY, never, never) == 0
 
 
 def test_events_whose_windows_were_all_open_are_not_late() -> None:
-    assert events(1, 5).dropped(LIVE, Dropped, never) == 0
+    assert events(1, 5).dropped(DELAY, Dropped, never) == 0
 
 
 @pytest.mark.parametrize(("partial", "late"), [(False, 3), (True, 2)])
 def test_an_event_at_the_watermark_is_late_for_a_join_and_not_for_a_window(partial: bool, late: int) -> None:
-    assert events(0, 1, 500, -3).dropped(LIVE, lambda: Dropped(9, partial), never) == late
+    assert events(0, 1, 500, -3).dropped(DELAY, lambda: Dropped(9, partial), never) == late
 
 
 def test_a_join_drops_no_more_events_than_rows() -> None:
-    assert events(1, 2, 3).dropped(LIVE, lambda: Dropped(2), never) == 2
+    assert events(1, 2, 3).dropped(DELAY, lambda: Dropped(2), never) == 2
 
 
 def test_events_from_long_ago_are_counted_without_being_listed() -> None:
-    found = Measures(records=4, oldest_ms=5, behind_ms=[LIVE.watermark_ms - 1], ancient=3)
-    assert found.dropped(LIVE, lambda: Dropped(20, partial=True), never) == 4
+    found = batch(Measures(records=4, oldest_ms=5, behind_ms=[WATERMARK - 1], ancient=3))
+    assert found.dropped(DELAY, lambda: Dropped(20, partial=True), never) == 4
 
 
 @pytest.mark.parametrize(
     "watermark", [NOW - 10_000 - RECENT_MS, NOW - 9_999, NOW + 60_000], ids=["past", "near", "ahead"]
 )
 def test_a_watermark_that_the_list_does_not_reach_is_counted_by_reading_again(watermark: int) -> None:
-    clock, found = Clock(watermark, NOW, 10_000), Measures(records=1, oldest_ms=0)
+    found = batch(Measures(records=1, oldest_ms=0), watermark)
     seven_until = {watermark: 9, watermark - 1: 7}.__getitem__
-    assert found.dropped(clock, lambda: Dropped(50, partial=True), seven_until) == 7
-    assert found.dropped(clock, lambda: Dropped(50), seven_until) == 9
-    assert found.dropped(clock, lambda: Dropped(5), seven_until) == 5
+    assert found.dropped(DELAY, lambda: Dropped(50, partial=True), seven_until) == 7
+    assert found.dropped(DELAY, lambda: Dropped(50), seven_until) == 9
+    assert found.dropped(DELAY, lambda: Dropped(5), seven_until) == 5
 
 
 def reject(offset: int) -> dict[str, Any]:

@@ -8,11 +8,19 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
+from platform_core.control.position import Position
 from platform_core.errors import RejectLimitExceeded
+from platform_core.storage import Place
+from platform_core.stream.batch import Batch
+from platform_core.stream.measures import Measures
 from platform_core.stream.rejects import Limit, Reject, Rejects
 
 BAD = Reject("stocks", 2, 4711, 1_740_830_400_123, b"MMM", b"{", "not JSON", size=1)
 RELEASE = "stock_stats@v1"
+
+
+def batch(number: int, rejects: list[Reject]) -> Batch:
+    return Batch(position=Position(RELEASE, number, {}), measures=Measures(rejects=rejects))
 
 
 def bad(count: int, first: int = 4711) -> list[Reject]:
@@ -58,7 +66,7 @@ def test_good_records_of_long_ago_do_not_hide_a_producer_that_broke_now() -> Non
 
 
 def test_a_reject_is_kept_with_its_coordinates_bytes_and_reason(tmp_path: Path) -> None:
-    Rejects(str(tmp_path / "r"), RELEASE).write([BAD], 3, "{}")
+    Rejects(Place(str(tmp_path / "r")), RELEASE).commit(batch(3, [BAD]))
     (row,) = DeltaTable(str(tmp_path / "r")).to_pyarrow_table().to_pylist()
     assert (row["topic"], row["partition"], row["offset"]) == ("stocks", 2, 4711)
     assert (row["key"], row["value"], row["reason"]) == (b"MMM", b"{", "not JSON")
@@ -68,16 +76,16 @@ def test_a_reject_is_kept_with_its_coordinates_bytes_and_reason(tmp_path: Path) 
 
 def test_a_repeated_batch_rejects_nothing_again_and_another_release_does(tmp_path: Path) -> None:
     for release in (RELEASE, RELEASE, "stock_stats@v2"):
-        Rejects(str(tmp_path / "r"), release).write([BAD], 3, "{}")
+        Rejects(Place(str(tmp_path / "r")), release).commit(batch(3, [BAD]))
     assert DeltaTable(str(tmp_path / "r")).to_pyarrow_table()["release"].to_pylist().count(RELEASE) == 1
     assert DeltaTable(str(tmp_path / "r")).to_pyarrow_table().num_rows == 2
 
 
 def test_batches_without_rejects_leave_no_commit(tmp_path: Path) -> None:
-    rejects = Rejects(str(tmp_path / "r"), RELEASE)
-    rejects.write([], 0, "{}")
-    rejects.write([BAD], 1, "{}")
-    rejects.write([], 2, "{}")
+    rejects = Rejects(Place(str(tmp_path / "r")), RELEASE)
+    rejects.commit(batch(0, []))
+    rejects.commit(batch(1, [BAD]))
+    rejects.commit(batch(2, []))
     assert DeltaTable(str(tmp_path / "r")).version() == 1
 
 
@@ -87,6 +95,6 @@ def test_a_value_too_large_for_a_metric_is_read_again_by_its_coordinates(tmp_pat
             return [b"{" * 10 for reject in rejects if reject.offset == 1]
 
     cut = replace(BAD, offset=1, size=10)
-    Rejects(str(tmp_path / "r"), RELEASE, Log()).write([cut, BAD], 0, "{}")
+    Rejects(Place(str(tmp_path / "r")), RELEASE, Log()).commit(batch(0, [cut, BAD]))
     rows = DeltaTable(str(tmp_path / "r")).to_pyarrow_table().sort_by("offset").to_pylist()
     assert [row["value"] for row in rows] == [b"{" * 10, b"{"]

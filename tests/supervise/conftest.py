@@ -36,8 +36,8 @@ class Stage:
     supervisors: list[subprocess.Popen[bytes]] = field(default_factory=list[subprocess.Popen[bytes]])
 
     def supervisor(self) -> subprocess.Popen[bytes]:
-        self.settings.logs.mkdir(parents=True, exist_ok=True)
-        with (self.settings.logs / "supervisor.log").open("ab") as log:
+        self.settings.storage.logs.mkdir(parents=True, exist_ok=True)
+        with (self.settings.storage.logs / "supervisor.log").open("ab") as log:
             process = subprocess.Popen(
                 [sys.executable, "-m", "tests.supervise.fake_supervisor"],
                 env={**self.settings.child_environment(), "PYTHONPATH": str(ROOT)},

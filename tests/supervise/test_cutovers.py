@@ -35,7 +35,9 @@ def commit_without_record(stage: Stage, release: ReleaseId, batch: int, offset: 
     """What a driver leaves that dies right after its commit."""
     position = Position(str(release), batch, {"t": {0: offset}})
     done = CommitProperties(custom_metadata={"userMetadata": position.to_json()})
-    write_deltalake(stage.settings.table_uri(release), pa.table({"x": [1]}), mode="append", commit_properties=done)
+    write_deltalake(
+        stage.settings.storage.table(release).uri, pa.table({"x": [1]}), mode="append", commit_properties=done
+    )
 
 
 def test_two_tables_flip_and_the_log_in_the_warehouse_says_so(stage: Stage) -> None:
@@ -44,7 +46,7 @@ def test_two_tables_flip_and_the_log_in_the_warehouse_says_so(stage: Stage) -> N
     found = reaches(stage, aligned(one, other), "flipped")
     one.new.swap(found)
     assert other.new.swap(found).phase == "swapped"
-    log = Path(stage.settings.alias_log)
+    log = Path(stage.settings.storage.alias_log.uri)
     until(lambda: log.is_file() and len(log.read_text().splitlines()) == 4)
     told = [json.loads(line) for line in log.read_text().splitlines()]
     assert {(line["table"], line["release"]) for line in told[2:]} == {

@@ -211,7 +211,7 @@ def test_a_supervisor_stopped_beyond_its_lease_wakes_up_and_does_nothing(stage: 
     os.kill(first, signal.SIGKILL)  # the sleeper's own child: it too will learn of this
     sleepy.send_signal(signal.SIGCONT)
     later = stage.runs(STOCKS, other_than=first)
-    log = stage.settings.logs / "supervisor.log"
+    log = stage.settings.storage.logs / "supervisor.log"
     until(lambda: '"error":"Superseded"' in log.read_text())
     assert stage.leads(second)
     assert stage.notes(STOCKS, "started") == [first, later]
@@ -255,7 +255,7 @@ def outlive_an_outage(stage: Stage, stop: Callable[[], None], start: Callable[[]
     first = stage.runs(STOCKS)
     lease = leases.current(stage.store, driver_lease(STOCKS))
     stop()
-    until(lambda: b'"error":"ServiceUnavailable"' in (stage.settings.logs / "supervisor.log").read_bytes())
+    until(lambda: b'"error":"ServiceUnavailable"' in (stage.settings.storage.logs / "supervisor.log").read_bytes())
     ends = leases.elapsed() + 2 * stage.settings.supervision.lease_seconds
     until(lambda: leases.elapsed() > ends)
     start()

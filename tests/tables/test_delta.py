@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from deltalake import DeltaTable, Schema
+from deltalake import Schema
 
 from platform_core.errors import BatchFailed
+from platform_core.storage import Place
 from platform_core.tables.delta import Output
 
 ROWS = pa.table({"word": ["a"], "n": pa.array([1], pa.int64())})
@@ -17,7 +18,7 @@ KEYS = pytest.mark.parametrize("key", [(), ("word",)], ids=["appended", "keyed"]
 
 
 def output(place: Path, key: tuple[str, ...] = ()) -> Output:
-    return Output(str(place / "table"), SCHEMA, "words@v1", key)
+    return Output(Place(str(place / "table")), SCHEMA, "words@v1", key)
 
 
 class Overtaken(Output):
@@ -32,7 +33,7 @@ class Overtaken(Output):
 
 
 def count(made: Output) -> int:
-    return DeltaTable(made.uri).to_pyarrow_table().num_rows
+    return made.place.table().to_pyarrow_table().num_rows
 
 
 @KEYS
@@ -55,7 +56,7 @@ def test_of_two_writers_of_one_release_the_second_to_commit_a_batch_is_refused(
 ) -> None:
     first = output(tmp_path, key)
     first.write(ROWS.slice(0, 0), 0, "{}")
-    second = Overtaken(first.uri, SCHEMA, first.app, key)
+    second = Overtaken(first.place, SCHEMA, first.app, key)
     second.by, second.batch = first, 1
     with pytest.raises(BatchFailed, match="batch 1 of words@v1 was not committed"):
         second.write(ROWS, 1, "{}")

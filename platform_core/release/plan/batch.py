@@ -18,15 +18,19 @@ import duckdb
 import pyarrow as pa
 from deltalake import write_deltalake
 
+from platform_core.control.position import Position
 from platform_core.declare import StreamingJob
 from platform_core.declare.discover import load_job
 from platform_core.names import PART
 from platform_core.settings import Settings, load
+from platform_core.storage import Place
+from platform_core.stream.batch import Batch
 from platform_core.stream.inputs.kafka_source import event_topics, lookup_topics, records_in
 from platform_core.stream.intake import taken
 from platform_core.stream.lookups import LookupTable, split
 from platform_core.stream.plan import streamed
 from platform_core.stream.session import session, session_conf
+from platform_core.stream.sinks import newest_a_key
 from platform_core.tables.schema import arrow_schema, table_schema
 
 if TYPE_CHECKING:
@@ -79,24 +83,13 @@ def rows_of(job: StreamingJob, frame: DataFrame, folder: Path) -> pa.Table:
     duck = duckdb.connect(config={"threads": "2"})
     if job.lookups:
         rows, versions = split(rows, job.lookups)
+        batch = Batch(position=Position("plan", 0, {}), changes=rows, lookups=versions)
         for name, part in job.lookups.items():
-            table = LookupTable(name, part, str(folder / f"lookup_{name}"), "plan", duck)
-            table.add(versions[name], 0, "{}")
-            rows = table.joined(rows, shape.names)
-    rows = newest_a_key(job, rows, duck)
+            place = Place(str(folder / f"lookup_{name}"))
+            batch = LookupTable(name, part, place, "plan", job.output, duck).commit(batch)
+        rows = batch.changes
+    rows = newest_a_key(rows, job.output, duck)
     return rows.select(shape.names).cast(shape).drop_columns([PART] if PART in shape.names else [])
-
-
-def newest_a_key(job: StreamingJob, rows: pa.Table, duck: duckdb.DuckDBPyConnection) -> pa.Table:
-    if "record" not in rows.column_names or "record" in {column.name for column in job.output.columns}:
-        return rows
-    if not job.output.keyed:
-        return rows.drop_columns(["record"])
-    key = ", ".join(f'"{name}"' for name in job.output.key)
-    newest = "record.timestamp DESC, record.partition DESC, record.offset DESC"
-    duck.register("rows_", rows)
-    ranked = f"SELECT * FROM rows_ QUALIFY row_number() OVER (PARTITION BY {key} ORDER BY {newest}) = 1"
-    return duck.sql(ranked).to_arrow_table().drop_columns(["record"])
 
 
 def _offsets(raw: dict[str, dict[str, int]]) -> dict[str, dict[int, int]]:

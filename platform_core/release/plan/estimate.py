@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 from platform_core.control import progress
 from platform_core.control.facts import BatchFacts
 from platform_core.control.store import ControlStore
 from platform_core.names import ReleaseId
 from platform_core.settings import Settings
+from platform_core.storage import Place
 
 _BATCHES = 20
 _LARGE = 10_000  # records; below, a batch's fixed costs outweigh its records
@@ -58,23 +57,20 @@ def _small(chosen: Sequence[BatchFacts]) -> str:
 
 
 def room_of(settings: Settings, live: ReleaseId, lookups: Sequence[str]) -> Room:
-    uri = settings.table_uri(live)
-    sizes = [size for place in [uri, *(f"{uri}_lookup_{name}" for name in lookups)] if (size := _size(place))]
+    storage = settings.storage
+    places = [storage.table(live), *(storage.lookup(live, name) for name in lookups)]
+    sizes = [size for place in places if (size := _size(place))]
     basis = f"the size of {live}'s table" + (" and lookups" if lookups else "")
-    return Room(sum(sizes) if sizes else None, _free(settings), basis if sizes else f"{live} has written nothing yet")
+    return Room(
+        sum(sizes) if sizes else None, storage.tables.free(), basis if sizes else f"{live} has written nothing yet"
+    )
 
 
-def _size(uri: str) -> int:
-    from deltalake import DeltaTable
+def _size(place: Place) -> int:
     from deltalake.exceptions import TableNotFoundError
 
     try:
-        files = DeltaTable(uri).get_add_actions(flatten=True)
+        files = place.table().get_add_actions(flatten=True)
     except TableNotFoundError:
         return 0
     return sum(files.column("size_bytes").to_pylist())
-
-
-def _free(settings: Settings) -> int | None:
-    place = Path(settings.warehouse or settings.home)
-    return shutil.disk_usage(place).free if place.is_dir() else None

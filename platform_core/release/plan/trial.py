@@ -33,6 +33,7 @@ from platform_core.release.plan.recent import Recent, recent
 from platform_core.release.plan.tree import Tree
 from platform_core.release.plan.wording import moment
 from platform_core.settings import Settings
+from platform_core.storage import Place
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -188,7 +189,8 @@ def _cause(log: Path) -> str:
 
 def _compared(live: Release, tree: Tree, times: Mapping[str, Any], folder: Path) -> Comparison:
     old, new = live.manifest["declared"]["output"], tree.declared["output"]
-    left, right = (Side(name, str(folder / place / "rows"), 0) for name, place in ((live.title, "old"), (TREE, "new")))
+    sides = ((live.title, "old"), (TREE, "new"))
+    left, right = (Side(name, Place(str(folder / place / "rows")), 0) for name, place in sides)
     return compare(
         left,
         right,

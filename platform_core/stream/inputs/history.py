@@ -71,7 +71,7 @@ class History:
 def _from_table(spark: SparkSession, table: Landed, start: Mapping[int, int], end: Mapping[int, int]) -> DataFrame:
     from pyspark.sql import functions as F
 
-    read = spark.read.format("delta").option("versionAsOf", table.version).load(table.uri).select(*COLUMNS)
+    read = spark.read.format("delta").option("versionAsOf", table.version).load(table.place.uri).select(*COLUMNS)
     ranges = [
         (F.col("partition") == partition) & (F.col("offset") >= first) & (F.col("offset") < end[partition])
         for partition, first in start.items()

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import numpy as np
 import numpy.typing as npt
-from deltalake import DeltaTable
 
 from platform_core.control import gaps, positions, releases
 from platform_core.control.position import Offsets, as_text
 from platform_core.control.releases import Release
 from platform_core.control.store import ControlStore
 from platform_core.settings import Settings
+from platform_core.storage import Place
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -32,7 +32,7 @@ class Landed:
 
     topic: str
     release: str
-    uri: str
+    place: Place
     version: int
     ends: Mapping[int, int]
     holes: Mapping[int, int] = field(default_factory=dict[int, int])  # of a partition, the offset after the newest one
@@ -81,7 +81,7 @@ class Landed:
         }
 
     def _asked(self, query: str) -> dict[str, Numbers]:
-        records = DeltaTable(self.uri, version=self.version).to_pyarrow_dataset()
+        records = self.place.table(self.version).to_pyarrow_dataset()
         holes = [f'not ("partition" = {partition} and "offset" < {after})' for partition, after in self.holes.items()]
         own = " and ".join(["topic = ?", *holes])
         with duckdb.connect(config={"threads": "2"}) as duck:
@@ -104,12 +104,12 @@ def landed(settings: Settings, store: ControlStore, ids: Mapping[str, str]) -> d
             continue
         stands = positions.latest(store, release.id)
         if stands is not None and stands[1] is not None:
-            ends, uri = stands[0].offsets.get(topic, {}), settings.table_uri(release.id)
+            ends, place = stands[0].offsets.get(topic, {}), settings.storage.table(release.id)
             lost = [one.gap for one in gaps.of(store, release.id) if one.gap.topic == topic]
             holes = {
                 p: max(gap.last + 1 for gap in lost if gap.partition == p) for p in {gap.partition for gap in lost}
             }
-            found[topic] = Landed(topic, str(release.id), uri, stands[1], ends, holes)
+            found[topic] = Landed(topic, str(release.id), place, stands[1], ends, holes)
     return found
 
 
@@ -174,7 +174,10 @@ def stream_of(spark: SparkSession, tables: Mapping[str, Landed], begins: Offsets
 
     cloudpickle.register_pickle_by_value(landed_source)  # workers of a cluster have none of our modules
     spark.dataSource.register(landed_source.LandedSource)
-    places = {topic: {"uri": one.uri, "version": one.version} for topic, one in tables.items()}
+    places = {
+        topic: {"uri": one.place.uri, "version": one.version, "options": dict(one.place.options)}
+        for topic, one in tables.items()
+    }
     ends = as_text({topic: one.ends for topic, one in tables.items()})
     reader = (
         spark.readStream.format(landed_source.NAME)

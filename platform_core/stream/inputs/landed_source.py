@@ -81,6 +81,6 @@ class LandedReader(DataSourceStreamReader):
         where = self._tables[chunk.topic]
         own = (pc.field("partition") == chunk.partition) & (pc.field("topic") == chunk.topic)
         wanted = own & (pc.field("offset") >= chunk.start) & (pc.field("offset") < chunk.end)
-        table = DeltaTable(where["uri"], version=where["version"])
+        table = DeltaTable(where["uri"], version=where["version"], storage_options=where["options"])
         found = table.to_pyarrow_dataset().to_table(columns=list(COLUMNS), filter=wanted)
         yield from found.sort_by("offset").to_batches()

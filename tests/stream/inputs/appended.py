@@ -48,7 +48,8 @@ class AppendedTables:
         inputs = reader.job.inputs.items()
         self._parts = {name: part for name, part in inputs if isinstance(part, Appended)}
         self._uris = {
-            part.release: reader.settings.table_uri(ReleaseId.parse(part.release)) for part in self._parts.values()
+            part.release: reader.settings.storage.table(ReleaseId.parse(part.release)).uri
+            for part in self._parts.values()
         }
 
     @property

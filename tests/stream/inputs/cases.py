@@ -26,16 +26,17 @@ from platform_core.declare.schemas import columns
 from platform_core.names import PART, ReleaseId
 from platform_core.release.declared import declared
 from platform_core.settings import Settings
-from platform_core.stream.batches import Batches, Outcome
-from platform_core.stream.checkpoint import Checkpoint, prove
+from platform_core.stream.batch import Batch
+from platform_core.stream.batches import Batches
+from platform_core.stream.checkpoint import Checkpoint
 from platform_core.stream.guard import StopRequested
 from platform_core.stream.inputs.kind import Query, Reader
 from platform_core.stream.inputs.release import inputs_of
 from platform_core.stream.measures import observed_by
 from platform_core.stream.plan import streamed
 from platform_core.stream.query import ReleaseQuery
+from platform_core.stream.sinks import output_of, table_sinks
 from platform_core.stream.steps import Steps
-from platform_core.stream.workshop import output_of, table_sinks
 from platform_core.tables.delta import Output
 from platform_core.tables.schema import delta_schema
 from tests.conftest import Broker
@@ -159,7 +160,7 @@ class OfTable:
         self._output.write(pa.Table.from_pylist(rows), self._batch, "{}")
 
     def make_again(self) -> None:
-        shutil.rmtree(self._output.uri)
+        shutil.rmtree(self._output.place.uri)
         self._make()
 
     def lose(self) -> None:
@@ -169,16 +170,16 @@ class OfTable:
             (self._log / f"{version:020}.json").unlink()
 
     def _make(self) -> None:
-        uri = self._stage.settings.table_uri(self._release)
-        self._output = Output(uri, delta_schema(columns(SHAPE, "a test")), str(self._release))
+        place = self._stage.settings.storage.table(self._release)
+        self._output = Output(place, delta_schema(columns(SHAPE, "a test")), str(self._release))
         assert self._output.applied() == -1
 
     def _id(self) -> str:
-        return str(DeltaTable(self._output.uri).metadata().id)
+        return str(DeltaTable(self._output.place.uri).metadata().id)
 
     @property
     def _log(self) -> Path:
-        return Path(self._output.uri) / "_delta_log"
+        return Path(self._output.place.uri) / "_delta_log"
 
 
 KINDS = {"a topic": OfTopic, "a topic and its raw table": Landed, "a table": OfTable}
@@ -210,10 +211,10 @@ class Release:
         ids = {topic: known for case in cases for topic, known in case.ids.items()}
         create(stage.store, self.id, job, ids, "replaying")
         self.inputs = inputs_of(Reader(stage.settings, stage.store, job, self.id))
-        self.checkpoint = Checkpoint(stage.settings.checkpoint(self.id))
+        self.checkpoint = Checkpoint(stage.settings.storage.checkpoint(self.id).here)
         self.steps = Steps(self.checkpoint)
         self.output = output_of(stage.settings, job, self.id)
-        self.outcomes: list[Outcome] = []
+        self.outcomes: list[Batch] = []
 
     def step(self, target: Places, watermark_ms: int = 0) -> None:
         """One batch that ends there, recorded as a driver does."""
@@ -235,16 +236,15 @@ class Release:
 
     def finish(self) -> None:
         """What is planned is run, after the proofs of a start."""
-        prove(self.checkpoint, self.output.applied(), self.output.position(), self.output.uri)
         with closing(duckdb.connect()) as duck:
-            sinks = table_sinks(self._stage.settings, self._job, self.id, self.output, duck)
+            before, table = table_sinks(self._stage.settings, self._job, self.id, self.checkpoint.path, duck)
+            table.prove(self.checkpoint)
             query: list[ReleaseQuery] = []
             batches = Batches(
                 job=self._job,
                 release=str(self.id),
                 positions=self.checkpoint,
-                sinks=sinks,
-                duck=duck,
+                sinks=[*before, table],
                 metrics=lambda: observed_by(query[0].query),
                 begin=lambda _: None,
                 may_write=lambda: None,

@@ -1,0 +1,190 @@
+"""Every format is held to one contract: what is published, or made by a test, is read back the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from platform_core.declare import Bytes, Format, Json, Publish, Stream, Text, Topic
+from platform_core.declare.publishing import Part
+from platform_core.declare.schemas import columns
+from platform_core.formats import codec
+from platform_core.stream.intake import parsed
+from platform_core.stream.publish import encoded
+from platform_core.tables.schema import arrow_schema, delta_schema
+from platform_core.testing import Record, at, record
+from platform_core.testing.topics import Topics
+from tests.testing import jobs
+
+Row = dict[str, Any]
+NOON = datetime(2025, 3, 1, 12, 0, 0, 120_000, tzinfo=UTC)
+EVERYTHING: Row = {
+    "text": 'é"\\\n',
+    "tiny": -8,
+    "whole": -3,
+    "large": 2**62,
+    "real": 0.5,
+    "double": 0.1,
+    "money": Decimal("999999999999.100000"),
+    "yes": True,
+    "day": date(2024, 2, 29),
+    "moment": NOON,
+    "local": NOON.replace(tzinfo=None),
+    "raw": b"\xff\x00a",
+    "tags": ["a", None],
+    "moments": [NOON, None],
+    "blobs": [b"\xff"],
+    "pairs": {"b": 1, "a": None},
+    "times": {"a": NOON},
+    "nested": {"number": 1, "moment": NOON, "deep": [{"raw": b"\x00"}]},
+}
+
+
+@dataclass(frozen=True)
+class Example:
+    """A schema of the format with rows of it, and how a job writes such a row."""
+
+    schema: str
+    part: Part
+    rows: list[Row]
+    garbage: dict[bytes, str] = field(default_factory=dict[bytes, str])  # what cannot be read, and why
+
+    @property
+    def names(self) -> list[str]:
+        return [column.name for column in columns(self.schema, "example")]
+
+    def table(self) -> pa.Table:
+        """The rows with a key, as a batch has them."""
+        kept = arrow_schema(delta_schema(columns(self.schema, "example"))).append(pa.field("id_", pa.int64()))
+        return pa.Table.from_pylist([{**row, "id_": number} for number, row in enumerate(self.rows)], schema=kept)
+
+
+EXAMPLES = {
+    Format.JSON: Example(
+        "text STRING, tiny TINYINT, whole INT, large BIGINT, real FLOAT, double DOUBLE, money DECIMAL(18,6), "
+        "yes BOOLEAN, day DATE, moment TIMESTAMP, local TIMESTAMP_NTZ, raw BINARY, tags ARRAY<STRING>, "
+        "moments ARRAY<TIMESTAMP>, blobs ARRAY<BINARY>, pairs MAP<STRING, BIGINT>, times MAP<STRING, TIMESTAMP>, "
+        "nested STRUCT<number: INT, moment: TIMESTAMP, deep: ARRAY<STRUCT<raw: BINARY>>>",
+        Json(),
+        [EVERYTHING, dict.fromkeys(EVERYTHING), {**EVERYTHING, "text": "", "tags": [], "pairs": {}}],
+        {b"": "empty value", b"\xff": "not UTF-8", b"{": "not JSON", b"[1]": "not JSON"},
+    ),
+    Format.TEXT: Example("line STRING", Text("line"), [{"line": "é\n"}, {"line": ""}], {b"\xff": "not UTF-8"}),
+    Format.BYTES: Example("raw BINARY", Bytes("raw"), [{"raw": b"\xff\x00"}, {"raw": b""}]),
+}
+
+
+@pytest.fixture
+def duck() -> Any:
+    with duckdb.connect() as connection:
+        connection.execute("SET TimeZone = 'Asia/Tokyo'")  # of whatever machine
+        yield connection
+
+
+@pytest.fixture(params=list(Format), ids=str)
+def form(request: pytest.FixtureRequest) -> Format:
+    return request.param
+
+
+def topic(form: Format) -> Topic:
+    return Topic(name="t", value=EXAMPLES[form].schema, format=form, partitions=1)
+
+
+def published(form: Format, duck: duckdb.DuckDBPyConnection) -> list[bytes | None]:
+    """The values of the example's records, in the order of its rows."""
+    example = EXAMPLES[form]
+    value = Json(tuple(example.names)) if isinstance(example.part, Json) else example.part
+    return [value for _, value in encoded(example.table(), Publish(topic(form), Text("id_"), value), duck)]
+
+
+def read(spark: SparkSession, folder: Path, form: Format, values: list[Record]) -> list[tuple[Any, Row]]:
+    """Why each is refused, or None, and the columns that a transform would see, of those that are not."""
+    stream = Stream(topic(form))
+    topics = Topics(jobs.job("j", lambda purchases: purchases, "a INT", inputs={"purchases": stream}), folder)
+    topics.append(values)
+    found = parsed(topics.between(spark, {}, topics.end(0)), stream).orderBy("offset")
+    kept = [F.when(F.col("reason").isNull(), F.col(f"v.{name}")).alias(name) for name in EXAMPLES[form].names]
+    seen = found.select("reason", *kept).toArrow().to_pylist(maps_as_pydicts="strict")
+    return [(row.pop("reason"), plain(row)) for row in seen]
+
+
+def plain(value: Any) -> Any:
+    """Times in one object of UTC."""
+    if isinstance(value, dict):
+        return {name: plain(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [plain(part) for part in value]
+    return value.astimezone(UTC) if isinstance(value, datetime) and value.tzinfo else value
+
+
+def test_what_is_published_is_read_back_the_same(
+    form: Format, duck: duckdb.DuckDBPyConnection, spark: SparkSession, tmp_path: Path
+) -> None:
+    records = [record(topic(form), value=value) for value in published(form, duck)]
+    assert read(spark, tmp_path, form, records) == [(None, row) for row in EXAMPLES[form].rows]
+
+
+def test_a_tests_record_is_read_back_as_the_row_that_it_was_made_of(
+    form: Format, spark: SparkSession, tmp_path: Path
+) -> None:
+    records = [record(topic(form), value=row) for row in EXAMPLES[form].rows]
+    assert read(spark, tmp_path, form, records) == [(None, row) for row in EXAMPLES[form].rows]
+
+
+def test_a_test_compares_what_is_published_with_what_it_would_write_itself(
+    form: Format, duck: duckdb.DuckDBPyConnection
+) -> None:
+    own = codec(form)
+    told = [None if value is None else own.loads(value) for value in published(form, duck)]
+    assert [loosely(one) for one in told] == [loosely(own.loads(own.dumps(row))) for row in EXAMPLES[form].rows]
+
+
+def loosely(value: Any) -> Any:
+    """Python writes a time's zone as +00:00 and Spark reads either; maps have no order."""
+    if isinstance(value, dict):
+        return {name: loosely(part) for name, part in sorted(value.items())}
+    if isinstance(value, list):
+        return [loosely(part) for part in value]
+    if isinstance(value, str) and value.startswith("2025-03-01T"):
+        return datetime.fromisoformat(value)
+    return value
+
+
+def test_what_cannot_be_read_is_refused_with_its_reason(form: Format, spark: SparkSession, tmp_path: Path) -> None:
+    garbage = EXAMPLES[form].garbage
+    found = read(spark, tmp_path, form, [record(topic(form), value=value) for value in [*garbage, None]])
+    expected = [*garbage.values(), "empty value"]
+    assert [str(reason)[: len(said)] for (reason, _), said in zip(found, expected, strict=True)] == expected
+
+
+@pytest.mark.parametrize("part", [Text("line"), Bytes("line")])
+def test_a_row_without_the_one_column_is_published_as_a_tombstone(part: Part, duck: duckdb.DuckDBPyConnection) -> None:
+    kind = pa.binary() if part.format is Format.BYTES else pa.string()
+    rows = pa.table({"id_": [1], "line": pa.array([None], kind)})
+    assert encoded(rows, Publish(topic(part.format), Text("id_"), part), duck) == [(b"1", None)]
+
+
+def test_key_and_value_of_a_row_stay_together_in_a_large_batch(duck: duckdb.DuckDBPyConnection) -> None:
+    numbers = [number * 7919 % 300_000 for number in range(300_000)]
+    rows = pa.table({"id_": numbers, "line": [f"of {number}" for number in numbers]})
+    out = encoded(rows, Publish(topic(Format.TEXT), Text("id_"), Text("line")), duck)
+    assert all(value == b"of " + (key or b"") for key, value in out)
+    assert [key for key, _ in out] == sorted(str(number).encode() for number in numbers)
+
+
+def test_an_empty_batch_publishes_nothing(form: Format, duck: duckdb.DuckDBPyConnection) -> None:
+    example = EXAMPLES[form]
+    assert encoded(example.table().slice(0, 0), Publish(topic(form), Text("id_"), example.part), duck) == []
+
+
+def test_a_time_in_a_tests_record_is_iso_8601() -> None:
+    assert codec(Format.JSON).dumps({"at": at(1)}) == b'{"at": "2025-03-01T12:00:01+00:00"}'
