@@ -57,7 +57,6 @@ class Workshop:
         self._output = output_of(settings, job, release)
         self.inputs = inputs_of(Reader(settings, store, job, release))
         self._held = ExitStack()
-        self._held.callback(self.inputs.close)
         self._outlet = Outlet(settings, job, release, guard, self.checkpoint)
         self._keeps_time = True
         self._query: ReleaseQuery | None = None  # the newest
