@@ -48,8 +48,11 @@ class CatchingUp:
 
     def walk(self, while_true: Callable[[], bool]) -> bool:
         """Whether the live release was reached."""
-        with standing_back():
-            return self._walk(Walk(self._inputs, self._moves.replay_records), while_true)
+        try:
+            with standing_back():
+                return self._walk(Walk(self._inputs, self._moves.replay_records), while_true)
+        finally:
+            self._inputs.close()
 
     def _walk(self, walk: Walk, while_true: Callable[[], bool]) -> bool:
         """1 what is left of history, and where, 2 the step's end, 3 the step, 4 a pause for the live one."""

@@ -56,8 +56,10 @@ class KafkaStamps:
         return self._known[place]
 
     def close(self) -> None:
+        """An idle consumer goes on fetching ahead, up to 64 MB; the next question opens another."""
         if "_consumer" in vars(self):
-            self._consumer.close()
+            vars(self).pop("_consumer").close()
+        self._known.clear()
 
 
 def _value(consumer: Consumer, reject: Reject) -> bytes | None:

@@ -55,7 +55,6 @@ class Workshop:
         self.steps = Steps(self.checkpoint)
         self.inputs = inputs_of(Reader(settings, store, job, release))
         self._held = ExitStack()
-        self._held.callback(self.inputs.close)
         self._keeps_time = True
         self._query: ReleaseQuery | None = None  # the newest
 

@@ -105,7 +105,9 @@ class Kind(Protocol):
         """How many events of a batch are not after a moment, by reading it again."""
         ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Closes the clients that `moments` has opened; it opens them again when it has to."""
+        ...
 
 
 def largest_batch(settings: Settings, job: StreamingJob) -> int:

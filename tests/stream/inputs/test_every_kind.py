@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -132,6 +133,17 @@ def test_a_replay_of_single_steps_reads_all_in_order(case: Case, live: Release) 
     assert read[-1] == [1, 2, 3, 4, 5]
     assert all(len(more) - len(fewer) <= 3 for fewer, more in zip([[], *read], read, strict=False))
     assert len(read) >= 2
+
+
+def test_moments_behind_a_record_dated_ahead_are_found_again_after_the_clients_were_closed(stage: Stage) -> None:
+    topic, ahead = OfTopic(stage), int(time.time()) - BASE + 86_400
+    topic.add(1, ahead, 3)
+    inputs = Release(stage, job_of(topic), [topic]).inputs
+    goal = inputs.ends(inputs.origin)
+    for _ in range(2):
+        since = inputs.moments(inputs.origin, goal, int(time.time() * 1000))
+        assert since((BASE + 2) * 1000) == {topic.topic.name: {0: 2}}
+        inputs.close()
 
 
 def test_events_of_a_batch_are_counted_by_their_time_by_reading_it_again(stage: Stage, live: Release) -> None:
