@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from typing import Any
 
 from platform_core.errors import ServiceUnavailable
 from platform_core.settings import Settings
+from platform_core.waiting import looks
 
 _SECONDS = 15.0
 _NO_LEADER, _NOT_LEADER, _FENCED, _UNKNOWN_EPOCH = 5, 6, 74, 75  # Kafka's own numbers, named before it is imported
@@ -60,7 +60,7 @@ class Broker:
         found = {name: self._result(one, f"describe topic {name!r}", unless=unknown) for name, one in asked.items()}
         there = {name: facts for name, facts in found.items() if facts is not None}
         configured = self._settings_of(list(there))
-        return {name: _facts(one, configured[name]) for name, one in there.items()}
+        return {name: _facts(one, configured[name]) for name, one in there.items() if name in configured}
 
     def ends(self, partitions: Mapping[str, Iterable[int]]) -> Offsets:
         """The offset after the last record that a read_committed reader sees, of every partition named."""
@@ -101,15 +101,14 @@ class Broker:
         if not asked:
             return
         level, seconds = IsolationLevel.READ_COMMITTED, self._seconds
-        deadline = time.monotonic() + seconds
-        while True:
+        answers: dict[Any, Any] = {}
+        for _ in looks(seconds, pause=0.1):  # a topic made a moment ago is shown before its partitions are led
             answers = self._ask(lambda: self._admin.list_offsets(asked, isolation_level=level, request_timeout=seconds))
             codes = {_code(one) for one in answers.values()}
-            if not codes & _PASSING or time.monotonic() > deadline:
+            if not codes & _PASSING:
                 break
             if _FENCED in codes:
                 self._admin = self._connected()  # a client asks for ever with the epoch that it knew before a restart
-            time.sleep(0.1)  # a topic made a moment ago is shown before its partitions are led
         for at, one in answers.items():
             yield at, self._result(one, f"tell an offset of {at.topic!r}")
 
@@ -152,27 +151,31 @@ class Broker:
         return {group.group_id for group in listed.valid}
 
     def _settings_of(self, names: list[str]) -> dict[str, dict[str, str]]:
+        from confluent_kafka import KafkaError
         from confluent_kafka.admin._config import ConfigResource
 
         topic: Any = ConfigResource.Type.TOPIC
         resources = [ConfigResource(topic, name) for name in names]
         seconds = self._seconds
         asked = self._ask(lambda: self._admin.describe_configs(resources, request_timeout=seconds)) if names else {}
-        found = {one.name: self._result(f, f"read the settings of topic {one.name!r}") for one, f in asked.items()}
-        return {topic: {name: entry.value for name, entry in entries.items()} for topic, entries in found.items()}
+        gone = KafkaError.UNKNOWN_TOPIC_OR_PART  # it was deleted a moment ago, after it was described
+        found = {
+            one.name: self._result(f, f"read the settings of topic {one.name!r}", gone) for one, f in asked.items()
+        }
+        return {topic: {name: entry.value for name, entry in kept.items()} for topic, kept in found.items() if kept}
 
     def _wait_for(self, names: list[str]) -> None:
         self._wait_until(lambda: sorted(set(names) - set(self.topics(names))), "created", "not shown")
 
     def _wait_until(self, left: Callable[[], list[str]], done: str, seen: str) -> None:
-        deadline = time.monotonic() + self._seconds
-        while names := left():
-            if time.monotonic() > deadline:
+        for again in looks(self._seconds, pause=0.1):
+            if not (names := left()):
+                return
+            if not again:
                 raise ServiceUnavailable(
                     f"Kafka at {self._where} {done} {', '.join(names)}, {seen} after {self._seconds:.0f} s.",
                     remedy="Look at the broker's log, then run the command again.",
                 )
-            time.sleep(0.1)
 
     def _ask(self, call: Callable[[], dict[Any, Future[Any]]]) -> dict[Any, Future[Any]]:
         from confluent_kafka import KafkaException

@@ -57,8 +57,9 @@ def cutover(
     """
     from platform_core.operations import change
 
-    store = store_of(settings_of(context))
-    _finish(store, change.cut_over(store, jobs, who(), reason, seconds), wait, as_json)
+    settings = settings_of(context)
+    store = store_of(settings)
+    _finish(store, change.cut_over(settings, store, jobs, who(), reason, seconds), wait, as_json)
 
 
 def rollback(
@@ -81,8 +82,9 @@ def rollback(
     """
     from platform_core.operations import change
 
-    store = store_of(settings_of(context))
-    _finish(store, change.roll_back(store, jobs, who(), reason, seconds), wait, as_json)
+    settings = settings_of(context)
+    store = store_of(settings)
+    _finish(store, change.roll_back(settings, store, jobs, who(), reason, seconds), wait, as_json)
 
 
 def retire(
@@ -100,10 +102,10 @@ def retire(
 
       weir retire stock_stats@v1
     """
-    from platform_core.release.retire import retire as remove
+    from platform_core.operations import change
 
     settings = settings_of(context)
-    gone = remove(settings, store_of(settings), ReleaseId.parse(release), who())
+    gone = change.retire(settings, store_of(settings), ReleaseId.parse(release), who())
     if as_json:
         print_json({"release": release, "removed": gone})
     else:
@@ -127,12 +129,12 @@ def reset(
 
       weir reset stock_stats --from earliest
     """
-    from platform_core.release.reset import reset as begin_anew
+    from platform_core.operations import change
 
     if not yes and not typer.confirm(f"{job}: readers will see an incomplete table until it has caught up. Go on?"):
         raise UsageError(f"{job} was left as it is.", remedy="Give --yes to go on without being asked.")
     settings = settings_of(context)
-    done = begin_anew(settings, store_of(settings), job, start, who(), reason)
+    done = change.reset(settings, store_of(settings), job, start, who(), reason)
     if as_json:
         print_json({"old": done.old, "new": done.new, "from": start})
     else:

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from platform_core import names
 from platform_core.compare import Explain
 from platform_core.compare.explain import (
     LATE,
@@ -23,6 +22,8 @@ from platform_core.control.position import Position
 from platform_core.control.positions import Committed
 from platform_core.control.releases import Release
 from platform_core.control.store import ControlStore
+from platform_core.names import named
+from platform_core.operations.names import jobs_of
 from platform_core.release import archive
 from platform_core.settings import Settings
 
@@ -32,17 +33,18 @@ _FIRST_LOOK = 1000  # batches; four times as many each time until the history re
 def compare(
     settings: Settings,
     store: ControlStore,
-    named: str,
+    name: str,
     by: str,
     *,
     expect: Mapping[str, str] | None = None,
     explain: bool = True,
 ) -> Outcome:
-    """`named`: a job, whose candidate is compared with its live release, or one of its releases, as in stock_stats@v2.
+    """`name`: a job, whose candidate is compared with its live release, or one of its releases, as in stock_stats@v2.
 
     To explain differences, records are read again in the newer release's own archive, which starts Spark.
     """
-    job, release = names.named(named)
+    (job,) = jobs_of(settings, store, [name])
+    release = named(name)[1]
 
     def explained_by(pair: Pair, allowed: Mapping[str, str]) -> Explain:
         return _explain(settings, store, pair, allowed)

@@ -21,18 +21,16 @@ def refuse_unknown(job: str, settings: Settings, released: Iterable[str] = ()) -
         )
 
 
+def jobs_of(settings: Settings, store: ControlStore, names: Iterable[str]) -> list[str]:
+    """The jobs that are named, by themselves or with a release. Refused when neither tree nor control store has one."""
+    jobs, released = [named(name)[0] for name in names], {one.id.job for one in releases.all(store)}
+    for job in jobs:
+        refuse_unknown(job, settings, released)
+    return jobs
+
+
 def release_of(settings: Settings, store: ControlStore, name: str) -> ReleaseId:
     """The release that is named, or the live one of the job."""
-    job, release = named(name)
-    if release is not None:
-        return releases.get(store, release).id
-    if releases.live(store, job) is None:
-        refuse_unknown(job, settings, (one.id.job for one in releases.all(store)))
-    return releases.live_or_refused(store, job).id
-
-
-def oldest_standby(store: ControlStore, job: str) -> ReleaseId:
-    found = next((one.id for one in releases.of_job(store, job) if one.state == "standby"), None)
-    if found is None:
-        raise UsageError(f"{job} has no release on standby.", remedy="`weir status` lists its releases.")
-    return found
+    (job,) = jobs_of(settings, store, [name])
+    release = named(name)[1]
+    return releases.get(store, release).id if release else releases.live_or_refused(store, job).id

@@ -10,18 +10,15 @@ import dagster as dg
 from pydantic import Field
 
 from platform_core.cutover.model import Cutover
-from platform_core.errors import BatchFailed, UsageError
+from platform_core.errors import BatchFailed
 from platform_core.operations import change
 from platform_core.operations.compare import compare
-from platform_core.operations.names import oldest_standby
 from platform_core.operations.plan import plan
 from platform_core.operations.wait import for_cutover, refuse_aborted
 from platform_core.orchestrate.platform import Platform
 from platform_core.orchestrate.steering import Request, Why, stream_job
 from platform_core.release.candidate import Asked
 from platform_core.release.plan.wording import markdown
-from platform_core.release.reset import reset
-from platform_core.release.retire import retire
 from platform_core.release.starting import EARLIEST
 
 
@@ -71,11 +68,13 @@ def _compare(platform: Platform, request: Request) -> str:
 
 
 def _cut_over(platform: Platform, request: Request) -> str:
-    return _ended(platform, change.cut_over(platform.store, _together(platform, request), request.by, request.reason))
+    names = list(dict.fromkeys([request.job, *request.also]))
+    return _ended(platform, change.cut_over(platform.settings, platform.store, names, request.by, request.reason))
 
 
 def _roll_back(platform: Platform, request: Request) -> str:
-    return _ended(platform, change.roll_back(platform.store, _together(platform, request), request.by, request.reason))
+    names = list(dict.fromkeys([request.job, *request.also]))
+    return _ended(platform, change.roll_back(platform.settings, platform.store, names, request.by, request.reason))
 
 
 def _ended(platform: Platform, asked: Cutover) -> str:
@@ -84,24 +83,14 @@ def _ended(platform: Platform, asked: Cutover) -> str:
     return f"{found.kind} {found.id}: {', '.join(f'{move.new} is live' for move in found.moves)}"
 
 
-def _together(platform: Platform, request: Request) -> list[str]:
-    unknown = sorted(set(request.also) - platform.jobs.keys())
-    if unknown:
-        raise UsageError(
-            f"also: {', '.join(unknown)} is no stream of this platform. Nothing was changed.",
-            remedy=f"Name some of {', '.join(sorted(platform.jobs))}.",
-        )
-    return list(dict.fromkeys([request.job, *request.also]))
-
-
 def _reset(platform: Platform, request: Request) -> str:
-    made = reset(platform.settings, platform.store, request.job, request.start, request.by, request.reason)
+    made = change.reset(platform.settings, platform.store, request.job, request.start, request.by, request.reason)
     return f"{made.new} is live and begins at {request.start}; {made.old} stopped, its table stays until it is retired"
 
 
 def _retire(platform: Platform, request: Request) -> str:
     """The oldest that is on standby: a candidate that was not wanted after all is retired by name, from the CLI."""
-    gone = retire(platform.settings, platform.store, oldest_standby(platform.store, request.job), request.by)
+    gone = change.retire_oldest_standby(platform.settings, platform.store, request.job, request.by)
     return f"removed {', '.join(gone)}"
 
 

@@ -27,6 +27,7 @@ from platform_core.services.roster import managed
 from platform_core.services.service import tail
 from platform_core.services.up import up
 from platform_core.settings import Settings, load
+from platform_core.waiting import looks
 
 CORE = frozenset({"postgres", "kafka", "supervisor"})  # the jobs need no more: the page may come while they start
 GENERATORS = ("stocks", "clicks", "lines")
@@ -102,8 +103,7 @@ def _await_results(
 ) -> None:
     """Rows that were written since the demo began; an earlier demo's are no proof."""
     told: dict[ReleaseId, str] = {}
-    deadline = time.monotonic() + RESULT_SECONDS
-    while True:
+    for again in looks(RESULT_SECONDS, pause=0.2):
         now, at_work = _rows_out(store), drivers.all(store)
         for release in releases:
             new = now.get(release, 0) - before.get(release, 0)
@@ -113,12 +113,11 @@ def _await_results(
                 console.print(f"  {release!s:<15} {words:<30} {time.monotonic() - began:5.1f} s")
         if all(told[release].startswith("first") for release in releases):
             return
-        if time.monotonic() > deadline:
+        if not again:
             late = ", ".join(f"{release} is {words}" for release, words in told.items())
             raise ServiceUnavailable(
                 f"No results after {RESULT_SECONDS:.0f} s: {late}.", remedy="See logs/driver-*.log."
             )
-        time.sleep(0.2)
 
 
 def _words(new_rows: int, driver: drivers.Driver | None) -> str:

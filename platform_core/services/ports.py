@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import random
 import socket
-import time
 
 import psutil
 
 from platform_core.errors import SetupError
+from platform_core.waiting import looks
 
 LISTENED = range(10_000, 32_768)  # outgoing connections get theirs above: from 32768 in Linux, from 49152 elsewhere
 DYING_SECONDS = 10.0  # a killed process keeps its ports until the kernel has freed its memory
@@ -54,15 +54,15 @@ def describe(one: psutil.Process | None) -> str:
 
 def require_free(service: str, ports: tuple[int, ...], setting: str) -> None:
     for port in ports:
-        deadline = time.monotonic() + DYING_SECONDS
-        while taken(port):
+        for again in looks(DYING_SECONDS, pause=0.1):
+            if not taken(port):
+                break
             one = holder(port)
-            if one is not None or time.monotonic() > deadline:
+            if one is not None or not again:
                 raise SetupError(
                     f"{service} cannot start: port {port} is taken by {describe(one or holder(port, CONNECTED))}.",
                     remedy=f"Stop that process, or set another port with {setting}.",
                 )
-            time.sleep(0.1)
 
 
 def free(count: int) -> list[int]:

@@ -143,6 +143,16 @@ def test_while_nothing_supervises_nothing_is_asked_for(weir: Weir, store: Contro
     assert protocol.of_release(store, one.old.release) is None
 
 
+@pytest.mark.parametrize("words", [("cutover",), ("rollback",), ("compare",), ("reset", "--from", "earliest", "--yes")])
+def test_a_name_that_nobody_knows_is_answered_with_the_nearest(
+    weir: Weir, store: ControlStore, supervised: None, words: tuple[str, ...]
+) -> None:
+    _ = store, supervised
+    command, *options = words
+    ran = weir(command, "stok_stats", *options)
+    assert (ran.code, "There is no job 'stok_stats'. Did you mean 'stock_stats'?" in ran.err) == (64, True)
+
+
 def test_a_release_that_is_needed_is_not_retired(weir: Weir, one: Pair) -> None:
     ran = weir("retire", str(one.old.release))
     assert ran.code == 64

@@ -68,7 +68,7 @@ def test_what_cannot_be_done_fails_the_run_with_one_sentence(supervised: Platfor
 
 @pytest.mark.parametrize("action", ["cut_over", "roll_back"])
 def test_streams_that_move_together_are_asked_for_in_one_step(supervised: Platform, action: str) -> None:
-    assert "no stream of this platform" in launch(supervised, action, also=["no_such"])
+    assert "There is no job 'no_such'." in launch(supervised, action, also=["no_such"])
     assert "no live release" in launch(supervised, action, also=["stock_stats"])
 
 
