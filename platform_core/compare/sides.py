@@ -56,9 +56,7 @@ class Side:
     @cached_property
     def files(self) -> dict[str, str]:
         """Each data file with its part; all in one part where the table has none."""
-        here = self.place.path is not None
-        paths = [uri.removeprefix("file://") for uri in self.table.file_uris()] if here else list(self._fragments)
-        found = {path: _IN_PART.search(f"/{path}") for path in paths}
+        found = {path: _IN_PART.search(f"/{path}") for path in self.place.files(self.table)}
         return {path: match[1] if match else "" for path, match in found.items()}
 
     @cached_property
@@ -102,9 +100,8 @@ class Side:
         chosen = ds.FileSystemDataset(
             [self._fragments[file] for file in files], whole.schema, whole.format, whole.filesystem
         )
-        columns = {column: ds.field(column) for column in whole.schema.names} | {"filename": ds.field("__filename")}
-        duck.register(name, chosen.scanner(columns=columns))
-        return f"select * from {quoted(name)}"
+        duck.register(name, chosen.scanner(columns=[*whole.schema.names, "__filename"]))
+        return f"select * exclude (__filename), __filename as filename from {quoted(name)}"
 
     def _refuse_missing(self, files: Sequence[str]) -> None:
         if self.place.path is not None:

@@ -108,10 +108,10 @@ class Engine:
 
     def _source(self, table: LiveTable) -> str:
         """What a view selects from; names the files that the connection may read."""
-        files = [uri.removeprefix("file://") for uri in table.delta.file_uris()]
+        files = table.place.files(table.delta)
         if not files:
             return f"(select {_no_row(table)} where false)"
-        if not _plain(table, files):
+        if not _plain(table):
             return self._dataset(table)
         names = ", ".join(_text(name) for name in files)
         parts = ", ".join(f"{quoted(name)}: VARCHAR" for name in table.delta.metadata().partition_columns)
@@ -149,10 +149,10 @@ def _text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
-def _plain(table: LiveTable, files: list[str]) -> bool:
+def _plain(table: LiveTable) -> bool:
     protocol = table.delta.protocol()
     features = set(protocol.reader_features or ())
-    return files[0].startswith("/") and protocol.min_reader_version != 2 and not features & _UNREAD_FEATURES
+    return table.place.path is not None and protocol.min_reader_version != 2 and not features & _UNREAD_FEATURES
 
 
 def _fields(table: LiveTable) -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@ from platform_core.errors import WeirError
 from platform_core.services import dagster, jars, java, kafka, ports, postgres, state
 from platform_core.services.roster import external, managed
 from platform_core.settings import ROOT, Settings
+from platform_core.storage import Place
 
 MEMORY_GB, ROOM_GB = 8, 5
 
@@ -146,8 +147,9 @@ def _places(settings: Settings) -> Iterator[Finding]:
         what = f"Spark's master at {master} {'answers' if well else 'does not answer'}"
         yield Finding(well, what, f"Start it, or correct profile {settings.profile!r}.")
     for name, place in (("warehouse", settings.warehouse), ("checkpoints", settings.checkpoints)):
-        if place and "://" not in place:
-            there = next(folder for folder in (Path(place), *Path(place).parents) if folder.exists())
+        path = Place(place).path if place else None
+        if path is not None:
+            there = next(folder for folder in (path, *path.parents) if folder.exists())
             well = os.access(there, os.W_OK)
             what = f"{name} in {place} {'can' if well else 'cannot'} be written"
             yield Finding(well, what, f"Let us write {there}, or name another place in profile {settings.profile!r}.")

@@ -24,6 +24,11 @@ class Place:
     uri: str
     options: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), hash=False)
 
+    def __post_init__(self) -> None:
+        """A file's URI is a path in other letters."""
+        if self.uri.startswith("file:"):
+            object.__setattr__(self, "uri", unquote(urlsplit(self.uri).path))
+
     def __truediv__(self, name: str) -> Place:
         return Place(f"{self.uri}/{name}", self.options)
 
@@ -33,10 +38,7 @@ class Place:
     @property
     def path(self) -> Path | None:
         """On this machine; None in an object store."""
-        parts = urlsplit(self.uri)
-        if "://" not in self.uri:
-            return Path(self.uri)
-        return Path(unquote(parts.path)) if parts.scheme == "file" else None
+        return None if "://" in self.uri else Path(self.uri)
 
     @property
     def here(self) -> Path:
@@ -87,6 +89,9 @@ class Place:
             return
         whole = self.text() + text
         system, path = self._arrow()
+        folder = path.rpartition("/")[0]
+        if system.get_file_info(folder).type.name == "NotFound":
+            system.create_dir(folder)
         with system.open_output_stream(path) as stream:
             stream.write(whole.encode())
 
@@ -104,6 +109,14 @@ class Place:
         from deltalake import DeltaTable
 
         return DeltaTable.is_deltatable(self.uri, dict(self.options))
+
+    def files(self, table: DeltaTable) -> list[str]:
+        """Of the Delta table: paths on this machine; in an object store the names within it. delta-rs tells the table's
+        own place as a URI has it, with %20 for a blank, and what is in it as it stands in the log."""
+        root = table.table_uri.rstrip("/") + "/"
+        plain = root.removeprefix("file://")
+        names = [uri.removeprefix(root).removeprefix(plain) for uri in table.file_uris()]
+        return names if self.path is None else [str(self.path / name) for name in names]
 
     def _arrow(self) -> tuple[Any, str]:
         """Arrow's file systems take their options from the URI and the environment."""

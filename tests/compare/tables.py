@@ -39,11 +39,25 @@ def many(rows: int) -> list[Row]:
     return [stat(f"T{at % 10}", second=at // 10, count=at, price=str(at)) for at in range(rows)]
 
 
+class Far(Place):
+    """A place on this machine that is reached as one in an object store is."""
+
+    def __post_init__(self) -> None:
+        """It stays a URI."""
+
+    @property
+    def path(self) -> None:
+        return None
+
+
 class Tables:
     """Writes tables under a folder and compares them; what a comparison keeps stays there too."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, *, far: bool = False) -> None:
+        self.folder, self._far = folder, far
+
+    def place(self, number: int) -> Place:
+        return Far(f"file://{self.uri(number)}") if self._far else Place(self.uri(number))
 
     def uri(self, number: int) -> str:
         return str(self.folder / "warehouse" / f"v{number}")
@@ -57,7 +71,7 @@ class Tables:
 
     def side(self, number: int, version: int | None = None, layout: str = "hours") -> Side:
         at = DeltaTable(self.uri(number)).version() if version is None else version
-        return Side(f"stats@v{number}", Place(self.uri(number)), at, layout=layout)
+        return Side(f"stats@v{number}", self.place(number), at, layout=layout)
 
     def compare(
         self,

@@ -17,9 +17,9 @@ from platform_core.names import PART
 from tests.compare.tables import NOON, STATS, Row, Tables, changed, counts, many, stat
 
 
-@pytest.fixture
-def tables(tmp_path: Path) -> Tables:
-    return Tables(tmp_path)
+@pytest.fixture(params=["on this machine", "in an object store"])
+def tables(tmp_path: Path, request: pytest.FixtureRequest) -> Tables:
+    return Tables(tmp_path, far=request.param == "in an object store")
 
 
 def test_tables_of_equal_rows_are_the_same_however_their_files_are_cut(tables: Tables) -> None:
@@ -104,7 +104,7 @@ def test_the_version_that_was_asked_for_is_compared(tables: Tables) -> None:
 def test_a_version_whose_files_were_cleaned_up_is_told(tables: Tables) -> None:
     left = tables.write(1, many(10))
     right = tables.write(2, many(10))
-    Path(next(iter(right.files))).unlink()
+    Path(tables.uri(2), next(iter(right.files))).unlink()
     with pytest.raises(Retryable, match=r"stats@v2 at version 0: 1 of its files are gone"):
         tables.compare(left, right)
     with pytest.raises(Retryable, match="version 99"):
