@@ -97,7 +97,7 @@ class Supervision(Section):
     backoff_limit_seconds: float = Field(default=60.0, description="the longest wait before a restart")
 
 
-class Batches(Section):
+class BatchSizes(Section):
     max_records: int = Field(default=500_000, description="the most records that one batch takes from the event topics")
     max_in_memory: int = Field(default=200_000, description="the same, of a job whose state is in memory")
 
@@ -133,7 +133,7 @@ class Settings(Section):
     spark: Spark = Field(default_factory=lambda: Spark())
     dagster: Dagster = Field(default_factory=lambda: Dagster())
     supervision: Supervision = Field(default_factory=lambda: Supervision())
-    batches: Batches = Field(default_factory=lambda: Batches())
+    batches: BatchSizes = Field(default_factory=lambda: BatchSizes())
     moves: Moves = Field(default_factory=lambda: Moves())
     object_store: ObjectStore = Field(default_factory=lambda: ObjectStore())
 

@@ -164,7 +164,7 @@ def spark(platform_settings: Settings) -> Iterator[SparkSession]:
 
     What tests run, they run a few times: the second compiler would take a third of all, and give less back.
     """
-    from platform_core.stream.session import JAVA_OPTIONS, session, session_conf
+    from platform_core.streaming.driver.session import JAVA_OPTIONS, session, session_conf
 
     java = session_conf(platform_settings, "tests")[JAVA_OPTIONS].replace("-XX:+UseParallelGC", "-XX:+UseSerialGC")
     running = session(platform_settings, "tests", **{JAVA_OPTIONS: f"{java} -XX:TieredStopAtLevel=1"})

@@ -15,7 +15,7 @@ import pytest
 from platform_core.errors import SettingsError
 from platform_core.release.contents import copy
 from platform_core.settings import NOT_IN_PROFILES, ROOT, Kafka, Section, Settings, load
-from platform_core.stream.inputs.kafka_source import connection
+from platform_core.streaming.source.kafka_source import connection
 
 LOCAL = ROOT / "infra" / "profiles" / "local.toml"
 

@@ -18,15 +18,15 @@ SHORT = Tier("make short", "short", 10)
 
 @pytest.mark.parametrize("service", sorted(SERVICES))
 def test_a_test_that_takes_a_service_is_not_quick(service: str) -> None:
-    assert marker_of("tests/stream/test_gate.py", {"parametrize"}, ["tmp_path", service]) == ORDINARY
+    assert marker_of("tests/streaming/driver/test_batch_gate.py", {"parametrize"}, ["tmp_path", service]) == ORDINARY
 
 
 def test_a_test_that_takes_none_is_quick_and_any_may_say_long() -> None:
-    assert marker_of("tests/stream/test_gate.py", set(), ["tmp_path"]) == QUICK
-    assert marker_of("tests/stream/test_gate.py", {ORDINARY}, ["tmp_path"]) == ORDINARY
-    assert marker_of("tests/stream/test_gate.py", {"stack"}, []) == ORDINARY
+    assert marker_of("tests/streaming/driver/test_batch_gate.py", set(), ["tmp_path"]) == QUICK
+    assert marker_of("tests/streaming/driver/test_batch_gate.py", {ORDINARY}, ["tmp_path"]) == ORDINARY
+    assert marker_of("tests/streaming/driver/test_batch_gate.py", {"stack"}, []) == ORDINARY
     assert marker_of("tests/services/test_jars.py", set(), []) == ORDINARY
-    assert marker_of("tests/stream/test_gate.py", {"stack", LONG}, ["spark"]) == LONG
+    assert marker_of("tests/streaming/driver/test_batch_gate.py", {"stack", LONG}, ["spark"]) == LONG
 
 
 def test_make_runs_each_tier_by_its_markers() -> None:

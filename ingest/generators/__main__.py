@@ -16,9 +16,9 @@ from itertools import islice, takewhile
 from typing import NoReturn
 
 from ingest.generators import clicks, lines, stocks
-from ingest.generators.creation import Topics
+from ingest.generators.creation import TopicCreation
 from ingest.generators.faults import Faults, Sent, sent
-from ingest.generators.records import Generator, Record
+from ingest.generators.records import GeneratedRecord, Generator
 from ingest.generators.sender import Sender, Summary, missing_topics, paced
 from platform_core.declare.durations import duration
 from platform_core.errors import UsageError, WeirError
@@ -92,7 +92,7 @@ def planned(generator: Generator, asked: argparse.Namespace, start_ms: int) -> I
     """What will be sent, in order; lengths count sound records, before any is doubled."""
     if asked.rate is not None and asked.rate <= 0:
         raise UsageError(f"--rate: {asked.rate:g}.", remedy="Give records a second, more than 0.")
-    made: Iterator[Record] = generator.records(asked.seed, start_ms, asked.rate or generator.rate)
+    made: Iterator[GeneratedRecord] = generator.records(asked.seed, start_ms, asked.rate or generator.rate)
     if asked.seconds is not None:
         end_ms = start_ms + asked.seconds * 1000
         made = takewhile(lambda record: record.timestamp_ms < end_ms, made)
@@ -117,7 +117,7 @@ def broker(asked: argparse.Namespace) -> tuple[str, dict[str, str]]:
 
 
 def provide_topics(generator: Generator, servers: str, client: dict[str, str], *, create: bool) -> None:
-    topics = Topics(servers, client)
+    topics = TopicCreation(servers, client)
     missing = topics.missing(generator.topics)
     if missing and not create:
         raise missing_topics(servers, [topic.name for topic in missing])

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import partial
 from random import Random
 
-from ingest.generators.records import Generator, Record
+from ingest.generators.records import GeneratedRecord, Generator
 from ingest.topics import PAGE_VIEWS, SEARCHES, USER_PROFILES
 
 USERS = 1000
@@ -34,7 +34,7 @@ _INTERESTS = ("reading", "running", "music", "chess", "cooking", "sailing")
 _NOT_A_CLICK = (b'{"user_id":7,', b'["user_id",7]', b"7", b"\xff\xfe\x00")
 
 
-def records(seed: int, start_ms: int, rate: float = RATE, users: int = USERS) -> Iterator[Record]:
+def records(seed: int, start_ms: int, rate: float = RATE, users: int = USERS) -> Iterator[GeneratedRecord]:
     """First everybody's profile, then sessions side by side, merged by time; the rate says how many run at once."""
     random = Random(f"clicks {seed}")
     for user in range(1, users + 1):
@@ -44,8 +44,8 @@ def records(seed: int, start_ms: int, rate: float = RATE, users: int = USERS) ->
     yield from _merged(random, start_ms, gap_ms, users)
 
 
-def _merged(random: Random, start_ms: int, gap_ms: float, users: int) -> Iterator[Record]:
-    coming: list[tuple[int, int, Record]] = []  # the number keeps the order of records of the same millisecond
+def _merged(random: Random, start_ms: int, gap_ms: float, users: int) -> Iterator[GeneratedRecord]:
+    coming: list[tuple[int, int, GeneratedRecord]] = []  # the number keeps the order of records of the same millisecond
     number, begins = 0, float(start_ms)
     while True:
         begins += gap_ms * 2 * random.random()
@@ -56,7 +56,7 @@ def _merged(random: Random, start_ms: int, gap_ms: float, users: int) -> Iterato
             yield heapq.heappop(coming)[2]
 
 
-def _session(random: Random, user: int, at: int) -> Iterator[Record]:
+def _session(random: Random, user: int, at: int) -> Iterator[GeneratedRecord]:
     draw = random.random
     if draw() < SEARCHING:
         yield _search(draw(), user, at)
@@ -70,27 +70,27 @@ def _session(random: Random, user: int, at: int) -> Iterator[Record]:
         yield _view(draw(), user, at + after)
 
 
-def _view(drawn: float, user: int, at: int) -> Record:
+def _view(drawn: float, user: int, at: int) -> GeneratedRecord:
     place = int(drawn * 800)
-    return Record(PAGE_VIEWS.name, b"%d" % user, _VIEW % (user, _THINGS[place % len(_THINGS)], place), at)
+    return GeneratedRecord(PAGE_VIEWS.name, b"%d" % user, _VIEW % (user, _THINGS[place % len(_THINGS)], place), at)
 
 
-def _search(drawn: float, user: int, at: int) -> Record:
+def _search(drawn: float, user: int, at: int) -> GeneratedRecord:
     colour, thing = divmod(int(drawn * len(_COLOURS) * len(_THINGS)), len(_THINGS))
-    return Record(SEARCHES.name, b"%d" % user, _SEARCH % (user, _COLOURS[colour], _THINGS[thing]), at)
+    return GeneratedRecord(SEARCHES.name, b"%d" % user, _SEARCH % (user, _COLOURS[colour], _THINGS[thing]), at)
 
 
-def _profile(random: Random, user: int, at: int, leaving: float = 0) -> Record:
+def _profile(random: Random, user: int, at: int, leaving: float = 0) -> GeneratedRecord:
     draw = random.random
     if draw() < leaving:
-        return Record(USER_PROFILES.name, b"%d" % user, None, at)
+        return GeneratedRecord(USER_PROFILES.name, b"%d" % user, None, at)
     profile = {
         "user_id": user,
         "user_name": f"{_NAMES[int(draw() * len(_NAMES))]} {user}",
         "zipcode": f"{int(draw() * 100_000):05d}",
         "interests": [interest for interest in _INTERESTS if draw() < 0.3],
     }
-    return Record(USER_PROFILES.name, b"%d" % user, json.dumps(profile, ensure_ascii=False).encode(), at)
+    return GeneratedRecord(USER_PROFILES.name, b"%d" % user, json.dumps(profile, ensure_ascii=False).encode(), at)
 
 
 def malformed(random: Random) -> bytes:

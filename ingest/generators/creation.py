@@ -17,7 +17,7 @@ SECONDS = 15.0
 ANY_TIME = str(2**63 - 1)  # brokers since Kafka 4.0 refuse what is stamped more than an hour ahead
 
 
-class Topics:
+class TopicCreation:
     def __init__(self, servers: str, client: Mapping[str, str]) -> None:
         self._servers = servers
         self._admin: Any = AdminClient({"bootstrap.servers": servers, "log_level": 2, **client})

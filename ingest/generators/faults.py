@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from random import Random
 from typing import NamedTuple
 
-from ingest.generators.records import Record
+from ingest.generators.records import GeneratedRecord
 from platform_core.errors import UsageError
 
 LATE, DUPLICATED, MALFORMED, FAR_FUTURE = "late", "duplicated", "malformed", "far_future"
@@ -15,7 +15,7 @@ LATE, DUPLICATED, MALFORMED, FAR_FUTURE = "late", "duplicated", "malformed", "fa
 
 class Sent(NamedTuple):
     due_ms: int  # when it is sent in live mode, whatever its timestamp says
-    record: Record
+    record: GeneratedRecord
     fault: str  # "" for a sound one
 
 
@@ -44,7 +44,7 @@ class Faults:
 
 
 def sent(
-    records: Iterator[Record],
+    records: Iterator[GeneratedRecord],
     faults: Faults,
     seed: int,
     malformed: Callable[[Random], bytes],

@@ -7,7 +7,7 @@ from functools import partial
 from itertools import accumulate, count
 from random import Random
 
-from ingest.generators.records import Generator, Record
+from ingest.generators.records import GeneratedRecord, Generator
 from ingest.topics import WORDCOUNT_INPUT
 
 VOCABULARY = 2000
@@ -28,14 +28,16 @@ _SYLLABLES = tuple(first + last for first in "bdgklmnprstvwz" for last in ("a", 
 _NOT_TEXT = (b"\xff\xfe the end", b"caf\xe9 noir", b"\xc3")  # no UTF-8
 
 
-def records(seed: int, start_ms: int, rate: float = RATE, vocabulary: int = VOCABULARY) -> Iterator[Record]:
+def records(seed: int, start_ms: int, rate: float = RATE, vocabulary: int = VOCABULARY) -> Iterator[GeneratedRecord]:
     random = Random(f"lines {seed}")
     words, weights = words_of(vocabulary), list(accumulate(1 / (rank + 1) for rank in range(vocabulary)))
     shortest, longest = WORDS_A_LINE
     for number in count():
         length = shortest + int(random.random() * (longest - shortest + 1))
         line = " ".join(random.choices(words, cum_weights=weights, k=length))
-        yield Record(WORDCOUNT_INPUT.name, None, _punctuated(line, number), start_ms + int(number * 1000 / rate))
+        yield GeneratedRecord(
+            WORDCOUNT_INPUT.name, None, _punctuated(line, number), start_ms + int(number * 1000 / rate)
+        )
 
 
 def words_of(vocabulary: int) -> list[str]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from platform_core.declare import Topic
 
 
-class Record(NamedTuple):
+class GeneratedRecord(NamedTuple):
     topic: str
     key: bytes | None
     value: bytes | None
@@ -24,5 +24,5 @@ class Generator:
     name: str
     topics: tuple[Topic, ...]
     rate: float  # records a second of event time, where none is asked for
-    records: Callable[[int, int, float], Iterator[Record]]
+    records: Callable[[int, int, float], Iterator[GeneratedRecord]]
     malformed: Callable[[Random], bytes]  # a value that no reader of the topics takes

@@ -11,7 +11,7 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from ingest.generators.faults import Sent
-from ingest.generators.records import Record
+from ingest.generators.records import GeneratedRecord
 from platform_core.errors import ServiceUnavailable, UsageError, WeirError
 
 CLUMP_SECONDS = 0.005  # the shortest wait: at 10,000 records a second a wait for each one costs more than the sending
@@ -96,7 +96,7 @@ class Sender:
         if self._failed is not None:
             raise self._explained(self._failed)
 
-    def _put(self, record: Record) -> bool:
+    def _put(self, record: GeneratedRecord) -> bool:
         topic, key, value, timestamp = record
         while True:
             try:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import count
 from random import Random
 
-from ingest.generators.records import Generator, Record
+from ingest.generators.records import GeneratedRecord, Generator
 from ingest.topics import STOCKS
 
 TICKERS = ("MMM", "ABT", "ABBV", "ACN", "ATVI", "AYI", "ADBE", "AAP", "AES", "AET")
@@ -30,7 +30,7 @@ _NOT_A_TRADE = (
 )
 
 
-def records(seed: int, start_ms: int, rate: float = RATE) -> Iterator[Record]:
+def records(seed: int, start_ms: int, rate: float = RATE) -> Iterator[GeneratedRecord]:
     """At RATE a tick comes every 100 ms; at another rate, ticks are closer or wider apart."""
     draw, topic = Random(f"stocks {seed}").random, STOCKS.name
     tick_ms = TICK_MS * RATE / rate
@@ -40,9 +40,9 @@ def records(seed: int, start_ms: int, rate: float = RATE) -> Iterator[Record]:
         for ticker, before in cents.items():
             now = cents[ticker] = max(FLOOR_CENTS, before + int(draw() * (2 * STEP_CENTS + 1)) - STEP_CENTS)
             spread = 1 + int(draw() * SPREAD_CENTS)
-            yield Record(topic, ticker, _trade(b"ASK", ticker, now + spread, draw()), at)
+            yield GeneratedRecord(topic, ticker, _trade(b"ASK", ticker, now + spread, draw()), at)
             if draw() < BIDS:
-                yield Record(topic, ticker, _trade(b"BID", ticker, now - spread, draw()), at)
+                yield GeneratedRecord(topic, ticker, _trade(b"BID", ticker, now - spread, draw()), at)
 
 
 def malformed(random: Random) -> bytes:

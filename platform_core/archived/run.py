@@ -6,7 +6,7 @@ import logging
 import os
 import sys
 
-from platform_core.stream.driver import logger, main
+from platform_core.streaming.driver.process import logger, main
 
 if __name__ == "__main__":
     try:

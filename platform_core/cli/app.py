@@ -29,7 +29,7 @@ from platform_core.cli import (
     status,
     steering,
 )
-from platform_core.cli.asked import Asked, profiles_here
+from platform_core.cli.context import CommandContext, profiles_here
 from platform_core.cli.output import print_error, say
 from platform_core.errors import UsageError, WeirError
 
@@ -62,7 +62,7 @@ def options(
 ) -> None:
     """Streaming jobs that you can change safely."""
     _ = debug  # main() has taken it
-    context.obj = Asked(profile, home)
+    context.obj = CommandContext(profile, home)
 
 
 for group in (platform, steering, releasing, comparing, changing, status, logs, data, clients, check, completion):

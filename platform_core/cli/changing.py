@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from platform_core.cli.asked import job_names_here, releases_here, settings_of, store_of, who
+from platform_core.cli.context import job_names_here, releases_here, settings_of, store_of, who
 from platform_core.cli.output import AsJson, print_json, say, text_table
 from platform_core.errors import UsageError
 from platform_core.names import ReleaseId

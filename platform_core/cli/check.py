@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from platform_core.cli.asked import job_names_here, settings_of
+from platform_core.cli.context import job_names_here, settings_of
 from platform_core.cli.output import AsJson, print_json, say
 from platform_core.errors import DeclarationError, SetupError, WeirError
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Finding:
+class CheckFinding:
     """One thing that was checked, and what is wrong with it; empty: nothing."""
 
     what: str
@@ -66,7 +66,7 @@ def check(
         )
 
 
-def declarations(settings: Settings, jobs: Sequence[str]) -> tuple[list[Finding], list[str]]:
+def declarations(settings: Settings, jobs: Sequence[str]) -> tuple[list[CheckFinding], list[str]]:
     """The findings, and the daily tables that can be looked at further."""
     from platform_core.declare import discover
     from platform_core.declare.agreement import Declared, disagreements
@@ -83,13 +83,13 @@ def declarations(settings: Settings, jobs: Sequence[str]) -> tuple[list[Finding]
         findings.append(_tried("daily tables", lambda: declared.daily_tables.update(discover.load_daily_tables(root))))
         findings.append(_tried("suites", lambda: declared.suites.update(discover.load_suites(root))))
         if not any(one.wrong for one in findings):
-            findings += [Finding(what, wrong) for what, wrong in disagreements(declared)]
+            findings += [CheckFinding(what, wrong) for what, wrong in disagreements(declared)]
     return findings, list(declared.daily_tables)
 
 
-def columns_of(settings: Settings, jobs: Sequence[str], daily: Sequence[str]) -> list[Finding]:
+def columns_of(settings: Settings, jobs: Sequence[str], daily: Sequence[str]) -> list[CheckFinding]:
     asked = json.dumps({"jobs": jobs, "daily": daily})
-    command = [sys.executable, "-m", "platform_core.stream.columns", str(settings.root), asked]
+    command = [sys.executable, "-m", "platform_core.streaming.transform.columns", str(settings.root), asked]
     environment = {**settings.child_environment(), "PYTHONPATH": str(settings.root)}
     ran = subprocess.run(command, env=environment, cwd=settings.root, capture_output=True, text=True, check=False)
     if ran.returncode != 0:
@@ -98,24 +98,24 @@ def columns_of(settings: Settings, jobs: Sequence[str], daily: Sequence[str]) ->
     wrong: dict[str, list[dict[str, str]]] = {name: [] for name in (*jobs, *daily)}
     for mismatch in json.loads(ran.stdout.splitlines()[-1]):
         wrong[mismatch["job"]].append(mismatch)
-    return [Finding(f"columns of {name}", "; ".join(_mismatch(one) for one in wrong[name])) for name in wrong]
+    return [CheckFinding(f"columns of {name}", "; ".join(_mismatch(one) for one in wrong[name])) for name in wrong]
 
 
 def _mismatch(one: Mapping[str, str]) -> str:
     return f"{one['field']}: declared {one['declared']}, came {one['came']}"
 
 
-def _tried(what: str, load: Callable[..., object], *arguments: Any) -> Finding:
+def _tried(what: str, load: Callable[..., object], *arguments: Any) -> CheckFinding:
     try:
         load(*arguments)
     except WeirError as error:
-        return Finding(what, str(error))
+        return CheckFinding(what, str(error))
     except Exception as error:  # whatever an author's module may raise at import
-        return Finding(what, f"it does not load: {type(error).__name__}: {error}")
-    return Finding(what)
+        return CheckFinding(what, f"it does not load: {type(error).__name__}: {error}")
+    return CheckFinding(what)
 
 
-def _tell(findings: Sequence[Finding], as_json: bool) -> None:
+def _tell(findings: Sequence[CheckFinding], as_json: bool) -> None:
     if as_json:
         print_json([asdict(one) for one in findings])
         return

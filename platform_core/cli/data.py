@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from platform_core.cli.asked import settings_of, tables_here
+from platform_core.cli.context import settings_of, tables_here
 from platform_core.cli.output import AsJson, print_json, say, text_table
 
 if TYPE_CHECKING:
-    from platform_core.read.answer import Answer, Source
+    from platform_core.read.answer import Answer, AnsweredFrom
 
 _PANEL = "Data"
 _PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
@@ -99,7 +99,7 @@ def _sources(answer: Answer) -> str:
     return ", ".join(parts) or "no table"
 
 
-def _which(source: Source) -> str:
+def _which(source: AnsweredFrom) -> str:
     return f"{source.release}, version {source.version}" if source.release else f"version {source.version}"
 
 

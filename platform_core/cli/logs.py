@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from platform_core.cli.asked import logs_here, settings_of
+from platform_core.cli.context import logs_here, settings_of
 from platform_core.cli.output import AsJson, print_json
 from platform_core.errors import UsageError
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from platform_core.cli.asked import settings_of, store_of, who
+from platform_core.cli.context import settings_of, store_of, who
 from platform_core.cli.output import AsJson, print_json, say
 from platform_core.errors import SetupError
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from platform_core.cli.asked import job_names_here, settings_of, store_of, who
+from platform_core.cli.context import job_names_here, settings_of, store_of, who
 from platform_core.cli.output import AsJson, print_json, say, text_table
 from platform_core.errors import UsageError
 
@@ -103,7 +103,7 @@ def release(
         raise UsageError("A revision replays nothing.", remedy="Give --revision or --back-to alone.")
     from platform_core.operations import change
     from platform_core.operations.wait import for_revision
-    from platform_core.release.candidate import Asked
+    from platform_core.release.candidate import CandidateOptions
 
     settings = settings_of(context)
     store = store_of(settings)
@@ -114,7 +114,7 @@ def release(
             for_revision(store, made)
         _tell_made(made, f"{made.title}: in force", as_json)
         return
-    made = change.release(settings, store, job, who(), Asked(start, note, again))
+    made = change.release(settings, store, job, who(), CandidateOptions(start, note, again))
     _tell_warnings(made)
     said = f"{made.id}: replaying from {start}, beside the live release"
     if wait:
@@ -189,6 +189,6 @@ def _plain(found: Plan) -> dict[str, Any]:
 
 
 def _code(found: Plan) -> int:
-    from platform_core.release.plan.changes import Kind
+    from platform_core.release.plan.changes import ChangeKind
 
-    return {Kind.NONE: 0, Kind.REVISION: EXIT_REVISION, Kind.REPLAY: EXIT_REPLAY}[found.kind]
+    return {ChangeKind.NONE: 0, ChangeKind.REVISION: EXIT_REVISION, ChangeKind.REPLAY: EXIT_REPLAY}[found.kind]

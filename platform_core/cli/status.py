@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from platform_core.cli.asked import job_names_here, settings_of, store_of
+from platform_core.cli.context import job_names_here, settings_of, store_of
 from platform_core.cli.output import AsJson, print_json, say, text_table
 from platform_core.errors import WeirError
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-    from platform_core.control.services import Supervision
-    from platform_core.operations.status import Line
+    from platform_core.control.services import SupervisorHealth
+    from platform_core.operations.status import StatusLine
     from platform_core.services.state import State
     from platform_core.settings import Settings
 
@@ -77,7 +77,7 @@ class Look:
         found = state.now(self._settings.home)
         return found if any(one.phase not in ("stopped", "external") for one in found) else ()
 
-    def releases(self) -> tuple[list[Line], Supervision]:
+    def releases(self) -> tuple[list[StatusLine], SupervisorHealth]:
         from platform_core.operations import status
 
         self._store = self._store or store_of(self._settings)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from platform_core.cli.asked import job_names_here, settings_of, store_of, who
+from platform_core.cli.context import job_names_here, settings_of, store_of, who
 from platform_core.cli.output import AsJson, print_json, say
 from platform_core.errors import UsageError
 

@@ -19,7 +19,7 @@ KEY = "(key)"  # no column's name
 
 
 @dataclass(frozen=True)
-class Column:
+class ComparedColumn:
     """`left` and `right` are SQL over the sides' own columns, of one type; `place` names it in the engine's tables."""
 
     name: str
@@ -84,7 +84,7 @@ class SchemaDifference:
 
 def common_columns(
     left: Mapping[str, Any], right: Mapping[str, Any], expect: Mapping[str, Expected]
-) -> tuple[Column, ...]:
+) -> tuple[ComparedColumn, ...]:
     names = [name for name in left if name in right]
     return tuple(
         _column(name, f"c{place}", left[name], right[name], expect.get(name)) for place, name in enumerate(names)
@@ -103,7 +103,7 @@ def schema_differences(
     )
 
 
-def chosen(columns: Sequence[Column], names: Sequence[str]) -> tuple[Column, ...]:
+def chosen(columns: Sequence[ComparedColumn], names: Sequence[str]) -> tuple[ComparedColumn, ...]:
     found = {column.name: column for column in columns}
     return tuple(found[name] for name in names)
 
@@ -116,7 +116,7 @@ def _allowed(left: Any, right: Any, expected: Expected | None) -> bool:
     return expected.what == ("gone" if right is None else "changes")
 
 
-def _column(name: str, place: str, left: Any, right: Any, expected: Expected | None) -> Column:
+def _column(name: str, place: str, left: Any, right: Any, expected: Expected | None) -> ComparedColumn:
     one, other = quoted(name), quoted(name)
     if left == right:
         value = _canonical(one, left)
@@ -124,14 +124,14 @@ def _column(name: str, place: str, left: Any, right: Any, expected: Expected | N
         if isinstance(left, str) and (match := _DECIMAL.fullmatch(left)):
             kind = "exact" if int(match[1]) < _DIGITS else "double"
         nested = not isinstance(left, str)
-        return Column(name, place, value, value, left in _TIMES, _difference(place, kind), nested, expected)
+        return ComparedColumn(name, place, value, value, left in _TIMES, _difference(place, kind), nested, expected)
     if left in _TIMES and right in _TIMES:
         value = _canonical(one, left)
-        return Column(name, place, value, value, True, _difference(place, "whole"), False, expected)
+        return ComparedColumn(name, place, value, value, True, _difference(place, "whole"), False, expected)
     common = _common(left, right)
     sides = [f"cast({_canonical(value, kind)} as {common})" for value, kind in ((one, left), (other, right))]
     numeric = "" if common == "VARCHAR" else "double"
-    return Column(name, place, sides[0], sides[1], False, _difference(place, numeric), False, expected)
+    return ComparedColumn(name, place, sides[0], sides[1], False, _difference(place, numeric), False, expected)
 
 
 _DIFFERENCES = {**dict.fromkeys((*_WHOLE, *_TIMES), "whole"), "float": "double", "double": "double"}

@@ -26,10 +26,10 @@ from platform_core.compare.comparison import (
     Shown,
 )
 from platform_core.compare.fingerprints import Fingerprints
-from platform_core.compare.kept import Kept
 from platform_core.compare.pairs import SIGNS, Pairs
-from platform_core.compare.question import Question, asked
+from platform_core.compare.saved import SavedComparisons
 from platform_core.compare.sides import Side
+from platform_core.compare.specification import ComparisonSpec, asked
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -78,7 +78,7 @@ def _connected(folder: Path, memory: str) -> Generator[duckdb.DuckDBPyConnection
 
 class _Run:
     def __init__(
-        self, duck: duckdb.DuckDBPyConnection, question: Question, left: Side, right: Side, folder: Path
+        self, duck: duckdb.DuckDBPyConnection, question: ComparisonSpec, left: Side, right: Side, folder: Path
     ) -> None:
         self._duck, self._question, self._left, self._right = duck, question, left, right
         names = [side.release.replace("@", "-") for side in (left, right)]
@@ -87,7 +87,7 @@ class _Run:
             Fingerprints(duck, right, "right", folder / names[1]),
         ]
         self._pairs = Pairs(duck, question, left, right)
-        self._kept = Kept(duck, folder / f"{names[0]}-{names[1]}" / question.digest())
+        self._kept = SavedComparisons(duck, folder / f"{names[0]}-{names[1]}" / question.digest())
 
     def result(self, explain: Explain | None) -> Comparison:
         for prints in self._prints:

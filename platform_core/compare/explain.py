@@ -34,7 +34,7 @@ _SIDES = ("left", "right")
 
 
 @dataclass(frozen=True)
-class Declared:
+class DeclaredClocks:
     """What the clocks can do to a job's rows, as its manifest tells."""
 
     final: bool  # rows come once, when the watermark lets them go
@@ -43,7 +43,7 @@ class Declared:
     wait_ms: int | None  # None: no lookups
 
     @classmethod
-    def of(cls, declared: Mapping[str, Any]) -> Declared:
+    def of(cls, declared: Mapping[str, Any]) -> DeclaredClocks:
         streams = [part for part in described.transformed(declared).values() if part["lateness"]]
         waits = [_milliseconds(part["wait"]) for part in described.lookups(declared).values()]
         keyed = bool(declared.get("output", {}).get("key"))
@@ -66,7 +66,7 @@ class Declared:
         return min(bounds, default=None)
 
 
-def not_yet_due(rows: pa.Table, declared: Declared, left: Position, right: Position) -> list[int]:
+def not_yet_due(rows: pa.Table, declared: DeclaredClocks, left: Position, right: Position) -> list[int]:
     """Rows of one side that the other one will have, too, when its watermark has come so far."""
     due = {"left": declared.due_ms(left), "right": declared.due_ms(right)}
     if not declared.final or due["left"] is None or due["right"] is None or due["left"] == due["right"]:

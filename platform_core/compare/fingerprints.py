@@ -12,8 +12,8 @@ from typing import Literal
 
 import duckdb
 
-from platform_core.compare.question import Question
 from platform_core.compare.sides import Side
+from platform_core.compare.specification import ComparisonSpec
 
 SUMS = "n, s, x"
 _COLUMNS = "file varchar, part varchar, bucket utinyint, n bigint, s bigint, x ubigint"
@@ -34,7 +34,7 @@ class Fingerprints:
     def table(self) -> str:
         return f"{self._place}_files"
 
-    def take(self, question: Question) -> None:
+    def take(self, question: ComparisonSpec) -> None:
         """Makes `table`: of known files as kept, of the others by reading them."""
         own = [column.left if self._place == "left" else column.right for column in question.columns]
         kept = self._folder / f"{question.digest(*own)}.parquet"

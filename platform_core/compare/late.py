@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from platform_core.compare.recomputed import Asked, Texts, collected, match_columns, of_keys, transformed, ways
+from platform_core.compare.recomputed import Recomputation, Texts, collected, match_columns, of_keys, transformed, ways
 from platform_core.control.position import Offsets, as_numbers, as_text
 from platform_core.declare import Lookup, StreamingJob
-from platform_core.stream.intake import parsed_at_rest
+from platform_core.streaming.source.parsing import parsed_at_rest
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -82,7 +82,9 @@ def explained(job: StreamingJob, records: DataFrame, rows: DataFrame, ignored: C
     left, sound = {number for number, _ in actual}, set[int]()
     for way in ways(job, times):
         some = {one: row for one, row in actual.items() if one[0] in left}
-        asked = Asked(job, records, rows.where(F.col("number").isin(sorted(left))), (*names, *values), times, some)
+        asked = Recomputation(
+            job, records, rows.where(F.col("number").isin(sorted(left))), (*names, *values), times, some
+        )
         given = {side: way(asked, side) for side in _SIDES}
         sound |= {number for number in left if _sound(number, some, given, len(names))}
         left -= sound
@@ -137,8 +139,8 @@ def main(request: str) -> None:
     from platform_core.control.store import ControlStore
     from platform_core.declare.discover import load_job
     from platform_core.settings import load
-    from platform_core.stream.inputs.history import History
-    from platform_core.stream.session import session
+    from platform_core.streaming.driver.session import session
+    from platform_core.streaming.source.history import History
 
     asked = json.loads(Path(request).read_text())
     settings = load()

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import duckdb
 
-from platform_core.compare.columns import Column
+from platform_core.compare.columns import ComparedColumn
 from platform_core.compare.comparison import EXAMPLES
-from platform_core.compare.question import Question
 from platform_core.compare.sides import Side
+from platform_core.compare.specification import ComparisonSpec
 
 LISTED = 100_000  # unexpected differences that are kept as rows
 SLICE_ROWS = 2_000_000  # of both sides, in memory at once
@@ -22,7 +22,7 @@ _COUNTS = ("only_left", "only_right", "changed")
 class Pairs:
     """Fills the tables `figures` and `differences` for every bucket that `take` is given."""
 
-    def __init__(self, duck: duckdb.DuckDBPyConnection, question: Question, left: Side, right: Side) -> None:
+    def __init__(self, duck: duckdb.DuckDBPyConnection, question: ComparisonSpec, left: Side, right: Side) -> None:
         self._duck, self._question = duck, question
         self._left, self._right = left, right
         self.parts = 0
@@ -142,7 +142,7 @@ class Pairs:
         self._duck.execute(f"insert into differences {rows} where {few}")
 
     @property
-    def _rest(self) -> list[tuple[int, Column]]:
+    def _rest(self) -> list[tuple[int, ComparedColumn]]:
         identity = {column.place for column in self._question.identity}
         return [(at, column) for at, column in enumerate(self._question.columns) if column.place not in identity]
 
@@ -160,7 +160,7 @@ class Pairs:
         return int(self._duck.execute(query).fetchall()[0][0])
 
 
-def _size(column: Column) -> str:
+def _size(column: ComparedColumn) -> str:
     """Null where it is none: of infinity and NaN there is no largest."""
     size = f"cast(abs({column.difference}) as double)"
     return f"case when {column.differs} and isfinite({size}) then {size} end"

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from platform_core.declare import Stream, StreamingJob
 from platform_core.names import PART
-from platform_core.stream.intake import admitted, parsed_at_rest
-from platform_core.stream.plan import laid_out
+from platform_core.streaming.source.parsing import admitted, parsed_at_rest
+from platform_core.streaming.transform.query_plan import laid_out
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as Expression
@@ -37,7 +37,7 @@ def match_columns(job: StreamingJob) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Recomputation:
     """Differing rows, as they are in the tables, and the records that may have to do with them."""
 
     job: StreamingJob
@@ -75,7 +75,7 @@ class Asked:
         return {row for row in found if row[: self.key] in self.keys}
 
 
-def ways(job: StreamingJob, times: Sequence[str]) -> list[Callable[[Asked, str], set[Texts]]]:
+def ways(job: StreamingJob, times: Sequence[str]) -> list[Callable[[Recomputation, str], set[Texts]]]:
     """How to compute what a side has, the quickest first; the next is asked about what is left."""
     if not job.output.keyed or not times:
         return [_in_time]
@@ -94,12 +94,12 @@ def _is_in_time(side: str) -> Expression:
     return F.unix_millis("event_time") > _late(side)
 
 
-def _in_time(asked: Asked, side: str) -> set[Texts]:
+def _in_time(asked: Recomputation, side: str) -> set[Texts]:
     """Of a row that comes once: what was behind the watermark is not in it."""
     return asked.given(_is_in_time(side))
 
 
-def _in_windows(asked: Asked, side: str) -> set[Texts]:
+def _in_windows(asked: Recomputation, side: str) -> set[Texts]:
     """As if each row were of the records between its first and its last moment: a record behind the watermark counts
     in windows that it has not reached. Windows that lie apart share no record, so that one run computes them all."""
     from pyspark.sql import functions as F
@@ -128,7 +128,7 @@ def _apart(windows: Sequence[tuple[int, int]]) -> list[list[tuple[int, int]]]:
     return groups
 
 
-def _in_spans(asked: Asked, side: str) -> set[Texts]:
+def _in_spans(asked: Recomputation, side: str) -> set[Texts]:
     """Whatever a row's records are: those that close between two watermarks miss the same late records."""
     found: set[Texts] = set()
     late, in_time = _late(side), _is_in_time(side)

@@ -11,7 +11,7 @@ from typing import Any
 from platform_core.compare import Comparison, Explain, Side, Verdict, compare, verdict
 from platform_core.compare.columns import KEY, SchemaDifference
 from platform_core.control import comparisons, holds, releases
-from platform_core.control.comparisons import Compared
+from platform_core.control.comparisons import ComparisonRecord
 from platform_core.control.positions import Committed
 from platform_core.control.releases import CANDIDATE, Release
 from platform_core.control.store import ControlStore
@@ -47,7 +47,7 @@ class Pair:
 class Outcome:
     found: Comparison
     verdict: Verdict
-    kept: Compared
+    kept: ComparisonRecord
 
 
 ExplainedBy = Callable[[Pair, Mapping[str, str]], Explain]
@@ -141,7 +141,7 @@ def _with_keys(found: Comparison, left: Any, right: Any, expect: Mapping[str, st
     return replace(found, schema=(*found.schema, one))
 
 
-def _keep(store: ControlStore, pair: Pair, found: Comparison, judged: Verdict, by: str) -> Compared:
+def _keep(store: ControlStore, pair: Pair, found: Comparison, judged: Verdict, by: str) -> ComparisonRecord:
     return comparisons.keep(
         store,
         (pair.left.id, found.left_version),

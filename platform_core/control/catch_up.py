@@ -13,7 +13,7 @@ from typing import Any, Literal, LiteralString
 from platform_core.control import progress
 from platform_core.control.facts import BatchFacts
 from platform_core.control.position import Offsets, as_numbers, records_between
-from platform_core.control.starts import Start
+from platform_core.control.starts import StartPosition
 from platform_core.control.store import ControlStore
 from platform_core.declare import described
 from platform_core.names import ReleaseId
@@ -26,7 +26,7 @@ _KEEPS_UP = 20.0  # seconds of work: a live release that has less before it keep
 
 
 @dataclass(frozen=True)
-class CatchUp:
+class CatchUpProgress:
     """`left` is up to the live release's position; of a live release, up to the ends of its topics."""
 
     kind: Kind
@@ -96,22 +96,22 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
 
 
-def read(store: ControlStore, jobs: Iterable[str] | None = None) -> dict[ReleaseId, CatchUp]:
+def read(store: ControlStore, jobs: Iterable[str] | None = None) -> dict[ReleaseId, CatchUpProgress]:
     """Of every release that has something before it; a live one that keeps up is left out."""
     with store.transaction() as cursor:
         cursor.execute(_SEEN, {"window": WINDOW, "jobs": None if jobs is None else list(jobs)})
-        seen = [_Seen.of(row) for row in cursor]
+        seen = [_Sample.of(row) for row in cursor]
     live = {one.release.job: one for one in seen if one.state == "live"}
     found = {one.release: _caught_up(store, one, live.get(one.release.job)) for one in seen}
     return {release: one for release, one in found.items() if one is not None}
 
 
-def of(store: ControlStore, release: ReleaseId) -> CatchUp | None:
+def of(store: ControlStore, release: ReleaseId) -> CatchUpProgress | None:
     return read(store, [release.job]).get(release)
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _Sample:
     """A release as the control store has it: where it is, and where it was some minutes before."""
 
     release: ReleaseId
@@ -127,13 +127,13 @@ class _Seen:
     batch_rate: float
 
     @classmethod
-    def of(cls, row: Mapping[str, Any]) -> _Seen:
+    def of(cls, row: Mapping[str, Any]) -> _Sample:
         start = row["replay_from"]
         return cls(
             ReleaseId(row["job"], row["number"]),
             row["state"],
             lands=bool(described.landed({"inputs": row["inputs"]})),
-            begins=Start.of(start).offsets if start else {},
+            begins=StartPosition.of(start).offsets if start else {},
             at=as_numbers(row["offsets"] or {}),
             silent=row["silent"] or 0.0,
             before=None if row["before"] is None else as_numbers(row["before"]),
@@ -150,11 +150,11 @@ class _Seen:
         return records_between(self.before, {t: parts for t, parts in self.at.items() if t in topics}) / self.between
 
 
-def _caught_up(store: ControlStore, one: _Seen, live: _Seen | None) -> CatchUp | None:
+def _caught_up(store: ControlStore, one: _Sample, live: _Sample | None) -> CatchUpProgress | None:
     return _towards_ends(store, one) if one.state == "live" else _towards_live(one, live)
 
 
-def _towards_live(one: _Seen, live: _Seen | None) -> CatchUp | None:
+def _towards_live(one: _Sample, live: _Sample | None) -> CatchUpProgress | None:
     """Topics that the live release does not read are read to their ends."""
     if live is None:
         return None
@@ -162,7 +162,7 @@ def _towards_live(one: _Seen, live: _Seen | None) -> CatchUp | None:
     shared = {t: parts for t, parts in live.at.items() if t in at}
     own = {t: parts for t, parts in one.lag.items() if t not in shared}
     left = _ahead(shared, at) + sum(records for parts in own.values() for records in parts.values())
-    return CatchUp(
+    return CatchUpProgress(
         "replay" if one.state == "replaying" else "follow",
         read=_ahead(one.at, one.begins),
         left=left,
@@ -173,13 +173,13 @@ def _towards_live(one: _Seen, live: _Seen | None) -> CatchUp | None:
     )
 
 
-def _towards_ends(store: ControlStore, one: _Seen) -> CatchUp | None:
+def _towards_ends(store: ControlStore, one: _Sample) -> CatchUpProgress | None:
     left, rate = sum(records for parts in one.lag.values() for records in parts.values()), one.rate(one.at)
     if left <= _KEEPS_UP * max(rate or 0.0, one.batch_rate):
         return None
     growth = (rate or 0.0) - gain(_recent(store, one.release))
     kind: Kind = "landing" if one.lands else "catch_up"
-    return CatchUp(kind, one.total, left, rate, max(0.0, growth), one.silent)
+    return CatchUpProgress(kind, one.total, left, rate, max(0.0, growth), one.silent)
 
 
 def gain(batches: Iterable[BatchFacts]) -> float:

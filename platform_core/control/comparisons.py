@@ -22,7 +22,7 @@ _NEWEST = 200  # positions of each, where their topics or partitions are not the
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparisonRecord:
     """`left` is the older release: what the right one has otherwise was asked."""
 
     id: int
@@ -52,7 +52,7 @@ def keep(
     figures: Mapping[str, Any],
     seconds: float,
     by: str,
-) -> Compared:
+) -> ComparisonRecord:
     """Each side with the version of its table. The audit has a line where the verdict is another than the last one."""
     (old, old_version), (new, new_version) = left, right
     last = newest(store, old, new)
@@ -79,7 +79,7 @@ def keep(
     return row
 
 
-def newest(store: ControlStore, one: ReleaseId, other: ReleaseId) -> Compared | None:
+def newest(store: ControlStore, one: ReleaseId, other: ReleaseId) -> ComparisonRecord | None:
     """Of the two, whichever is the older."""
     numbers = sorted((one.number, other.number))
     with store.transaction() as cursor:
@@ -92,7 +92,7 @@ def newest(store: ControlStore, one: ReleaseId, other: ReleaseId) -> Compared | 
     return None if row is None else _row(row)
 
 
-def of_job(store: ControlStore, job: str, limit: int = 100) -> list[Compared]:
+def of_job(store: ControlStore, job: str, limit: int = 100) -> list[ComparisonRecord]:
     """The newest first."""
     with store.transaction() as cursor:
         cursor.execute("select * from weir.comparisons where job = %s order by id desc limit %s", (job, limit))
@@ -132,10 +132,10 @@ def _at(store: ControlStore, release: ReleaseId, batch: int) -> Committed:
     return history(store, release, 1, after=batch - 1)[0]
 
 
-def _row(row: dict[str, Any]) -> Compared:
+def _row(row: dict[str, Any]) -> ComparisonRecord:
     pair = {side: ReleaseId(row["job"], row[f"{side}_number"]) for side in ("left", "right")}
     position = Position.from_json(json.dumps(row["position"]))
     reasons, notes = tuple(row["reasons"]), tuple(row["notes"])
     plain = ("id", "left_version", "right_version", "passed", "figures", "by", "seconds", "at")
     same = {name: row[name] for name in plain}
-    return Compared(**pair, position=position, reasons=reasons, notes=notes, **same)
+    return ComparisonRecord(**pair, position=position, reasons=reasons, notes=notes, **same)

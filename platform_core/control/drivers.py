@@ -30,7 +30,7 @@ class Changes(TypedDict, total=False):
 
 
 @dataclass(frozen=True)
-class Driver:
+class DriverState:
     """`waiting` is the pause before the next try. `failed` with `given_up`: nothing tries again until somebody asks."""
 
     release: ReleaseId
@@ -93,24 +93,24 @@ def put(cursor: Cursor, release: ReleaseId, **changes: Unpack[Changes]) -> None:
     )
 
 
-def get(store: ControlStore, release: ReleaseId) -> Driver | None:
+def get(store: ControlStore, release: ReleaseId) -> DriverState | None:
     with store.transaction() as cursor:
         cursor.execute("select * from weir.drivers where job = %s and number = %s", (release.job, release.number))
         row = cursor.fetchone()
     return None if row is None else _row(row)
 
 
-def all(store: ControlStore) -> dict[ReleaseId, Driver]:
+def all(store: ControlStore) -> dict[ReleaseId, DriverState]:
     with store.transaction() as cursor:
         return read_all(cursor)
 
 
-def read_all(cursor: Cursor) -> dict[ReleaseId, Driver]:
+def read_all(cursor: Cursor) -> dict[ReleaseId, DriverState]:
     cursor.execute("select * from weir.drivers order by job, number")
     return {driver.release: driver for driver in map(_row, cursor)}
 
 
-def _row(row: dict[str, Any]) -> Driver:
+def _row(row: dict[str, Any]) -> DriverState:
     owner = None if row["pid"] is None else Owner(row["host"], row["pid"], row["started_at"])
-    known = {name: row[name] for name in Driver.__dataclass_fields__ if name not in ("release", "owner")}
-    return Driver(release=ReleaseId(row["job"], row["number"]), owner=owner, **known)
+    known = {name: row[name] for name in DriverState.__dataclass_fields__ if name not in ("release", "owner")}
+    return DriverState(release=ReleaseId(row["job"], row["number"]), owner=owner, **known)

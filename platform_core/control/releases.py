@@ -11,7 +11,7 @@ import psycopg
 from psycopg.types.json import Jsonb
 
 from platform_core.control import audit
-from platform_core.control.starts import Start
+from platform_core.control.starts import StartPosition
 from platform_core.control.store import ControlStore, Cursor
 from platform_core.errors import UsageError
 from platform_core.names import ReleaseId
@@ -33,7 +33,7 @@ class Release:
     reason: str
     changed_at: datetime
     revision: int = 0  # of its code: v2.1 is revision 1 of v2, and 0 what was frozen first
-    replay_from: Start | None = None  # None: from the earliest that the broker has at its first batch
+    replay_from: StartPosition | None = None  # None: from the earliest that the broker has at its first batch
 
     @property
     def title(self) -> str:
@@ -79,7 +79,7 @@ def add(
     by: str,
     state: State = "frozen",
     reason: str = "",
-    replay_from: Start | None = None,
+    replay_from: StartPosition | None = None,
 ) -> Release:
     """`create` within the caller's transaction. Of candidates there is one a job at most."""
     if state in CANDIDATE:
@@ -226,4 +226,4 @@ def _row(row: dict[str, Any]) -> Release:
     release = ReleaseId(row.pop("job"), row.pop("number"))
     known = {name: row[name] for name in Release.__dataclass_fields__ if name in row and name != "id"}
     start = known.pop("replay_from", None)
-    return Release(id=release, **known, replay_from=None if start is None else Start.of(start))
+    return Release(id=release, **known, replay_from=None if start is None else StartPosition.of(start))

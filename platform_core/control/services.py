@@ -23,7 +23,7 @@ class Beat:
 
 
 @dataclass(frozen=True)
-class Supervision:
+class SupervisorHealth:
     """Whether anybody makes true what is wanted."""
 
     there: bool
@@ -40,10 +40,10 @@ class Supervision:
         return f"The supervisor {self.heard}. NOTHING SUPERVISES; start it with `weir up`"
 
 
-def supervision(beats: Mapping[str, Beat]) -> Supervision:
+def supervision(beats: Mapping[str, Beat]) -> SupervisorHealth:
     beat = beats.get("supervisor")
     age = None if beat is None else beat.age_seconds
-    return Supervision(age is not None and age <= SILENT_SECONDS, age)
+    return SupervisorHealth(age is not None and age <= SILENT_SECONDS, age)
 
 
 def beat(store: ControlStore, name: str, detail: dict[str, Any]) -> None:

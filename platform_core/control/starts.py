@@ -19,7 +19,7 @@ from platform_core.control.position import (
 
 
 @dataclass(frozen=True)
-class Start:
+class StartPosition:
     """`offsets` has every partition of every input; lookups' are their oldest, whatever was asked for."""
 
     asked: str  # "earliest", or a time as it was written
@@ -36,5 +36,5 @@ class Start:
         return {"asked": self.asked, "at_ms": self.at_ms, "offsets": as_text(self.offsets), **tables}
 
     @classmethod
-    def of(cls, raw: Mapping[str, Any]) -> Start:
+    def of(cls, raw: Mapping[str, Any]) -> StartPosition:
         return cls(raw["asked"], raw["at_ms"], as_numbers(raw["offsets"]), tables_of(as_places(raw.get("tables", {}))))

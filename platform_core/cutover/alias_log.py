@@ -21,7 +21,7 @@ _AT_ONCE = 1000
 
 
 @dataclass(frozen=True)
-class Line:
+class AliasMove:
     table: str
     release: ReleaseId
     since: datetime
@@ -34,7 +34,7 @@ class Line:
         return json.dumps({**told, "by": self.by, "position": where}, separators=(",", ":"))
 
     @classmethod
-    def from_json(cls, text: str) -> Line:
+    def from_json(cls, text: str) -> AliasMove:
         raw = json.loads(text)
         where = None if raw["position"] is None else Position.from_json(json.dumps(raw["position"]))
         return cls(
@@ -60,27 +60,27 @@ def append(settings: Settings, store: ControlStore) -> int:
     return len(missing)
 
 
-def read(settings: Settings) -> list[Line]:
+def read(settings: Settings) -> list[AliasMove]:
     """The oldest first. The last line may be torn: then its writer died, and writes it again."""
     lines = settings.storage.alias_log.text().split("\n")
-    return [Line.from_json(line) for line in lines if line.endswith("}") and _whole(line)]
+    return [AliasMove.from_json(line) for line in lines if line.endswith("}") and _whole(line)]
 
 
-def newest(lines: Sequence[Line]) -> dict[str, Line]:
+def newest(lines: Sequence[AliasMove]) -> dict[str, AliasMove]:
     """The one in force, of each table."""
     return {line.table: line for line in sorted(lines, key=lambda line: line.since)}
 
 
-def _unlogged(cursor: Cursor) -> list[tuple[int, Line]]:
+def _unlogged(cursor: Cursor) -> list[tuple[int, AliasMove]]:
     cursor.execute(
         "select * from weir.alias_history where not logged order by id limit %s for update skip locked", (_AT_ONCE,)
     )
     return [(row["id"], _line(row)) for row in cursor]
 
 
-def _line(row: dict[str, Any]) -> Line:
+def _line(row: dict[str, Any]) -> AliasMove:
     where = None if row["position"] is None else Position.from_json(json.dumps(row["position"]))
-    return Line(row["table_name"], ReleaseId(row["job"], row["number"]), row["since"], row["by"], where)
+    return AliasMove(row["table_name"], ReleaseId(row["job"], row["number"]), row["since"], row["by"], where)
 
 
 def _whole(line: str) -> bool:
@@ -90,7 +90,7 @@ def _whole(line: str) -> bool:
         return False
 
 
-def _write(settings: Settings, lines: Sequence[Line]) -> None:
+def _write(settings: Settings, lines: Sequence[AliasMove]) -> None:
     if not lines:
         return
     text, place = "".join(line.to_json() + "\n" for line in lines), settings.storage.alias_log

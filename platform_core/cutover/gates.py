@@ -19,7 +19,7 @@ _LOOK_BACK = 1000  # positions of the live release, at one a second more than ST
 
 
 @dataclass(frozen=True)
-class Compared:
+class GateComparison:
     """The newest verdict on live and candidate."""
 
     passed: bool
@@ -28,13 +28,13 @@ class Compared:
 
 
 @dataclass(frozen=True)
-class Facts:
+class GateFacts:
     table: str
     live: ReleaseId
     candidate: ReleaseId
     state: str  # of the candidate
     runs: bool
-    compared: Compared | None
+    compared: GateComparison | None
     behind_seconds: float | None  # of the live release's commits; None: at none of its recent positions
     clock_behind_ms: int = 0  # of the live release's at the same offsets: so much would its watermark lag
     failing_checks: tuple[str, ...] = ()  # each with what it says
@@ -46,12 +46,12 @@ class Refusal:
     remedy: str
 
 
-def refusals(facts: Facts) -> list[Refusal]:
+def refusals(facts: GateFacts) -> list[Refusal]:
     """Everything at once, so that nobody mends one thing only to hear of the next."""
     return [*_following(facts), *_near(facts), *_verdict(facts), *_checks(facts)]
 
 
-def _following(facts: Facts) -> list[Refusal]:
+def _following(facts: GateFacts) -> list[Refusal]:
     if facts.state not in ("following", "standby"):
         left = "Wait until it follows" if facts.state == "replaying" else "Make another with `weir release`"
         return [Refusal(f"{facts.candidate} is {facts.state}", f"{left}; see `weir status`.")]
@@ -61,7 +61,7 @@ def _following(facts: Facts) -> list[Refusal]:
     return []
 
 
-def _near(facts: Facts) -> list[Refusal]:
+def _near(facts: GateFacts) -> list[Refusal]:
     name, live = facts.candidate, facts.live
     if facts.behind_seconds is None:
         return [Refusal(f"{name} stands at no recent position of {live}", "Wait for its next step.")]
@@ -74,7 +74,7 @@ def _near(facts: Facts) -> list[Refusal]:
     return []
 
 
-def _verdict(facts: Facts) -> list[Refusal]:
+def _verdict(facts: GateFacts) -> list[Refusal]:
     again = f"Run `weir compare {facts.candidate.job}`."
     if facts.compared is None:
         return [Refusal(f"{facts.candidate} was never compared with {facts.live}", again)]
@@ -87,16 +87,16 @@ def _verdict(facts: Facts) -> list[Refusal]:
     return []
 
 
-def _checks(facts: Facts) -> list[Refusal]:
+def _checks(facts: GateFacts) -> list[Refusal]:
     see = f"See the checks of {facts.candidate.job}_candidate in Dagster."
     return [Refusal(f"{facts.candidate} fails its check {check}", see) for check in facts.failing_checks]
 
 
-def facts_of(store: ControlStore, move: Move) -> Facts:
+def facts_of(store: ControlStore, move: Move) -> GateFacts:
     candidate, history = move.new, positions.history(store, move.old, _LOOK_BACK)
     stands = positions.latest(store, candidate)
     met = None if stands is None else _met(stands[0], history)
-    return Facts(
+    return GateFacts(
         table=move.table,
         live=move.old,
         candidate=candidate,
@@ -119,11 +119,11 @@ def _runs(store: ControlStore, release: ReleaseId) -> bool:
     return driver is not None and driver.state == "running" and lease is not None and lease.alive
 
 
-def _compared(store: ControlStore, move: Move) -> Compared | None:
+def _compared(store: ControlStore, move: Move) -> GateComparison | None:
     found = comparisons.newest(store, move.old, move.new)
     if found is None:
         return None
     with store.transaction() as cursor:
         cursor.execute("select extract(epoch from clock_timestamp() - %s)::float8 as age", (found.at,))
         age = float((cursor.fetchone() or {"age": 0.0})["age"])
-    return Compared(found.passed, tuple(found.reasons), age)
+    return GateComparison(found.passed, tuple(found.reasons), age)

@@ -9,11 +9,11 @@ import pyarrow as pa
 
 from platform_core.declare import Publish, StreamingJob, Table
 from platform_core.storage import Place
-from platform_core.stream.publish import Message, encoded, is_keyed
+from platform_core.streaming.sink.publish import Message, encoded, is_keyed
 
 
 @dataclass(frozen=True)
-class Version:
+class TableAtVersion:
     """A release's table at one position."""
 
     place: Place
@@ -26,15 +26,15 @@ class Version:
 
 
 @dataclass(frozen=True)
-class Change:
+class TopicHandover:
     """`published` is the old release's table as far as its topic has it: a driver may die before it gets to `old`."""
 
-    published: Version
-    old: Version
-    new: Version
+    published: TableAtVersion
+    old: TableAtVersion
+    new: TableAtVersion
 
 
-def lacking(job: StreamingJob, publish: Publish, change: Change) -> list[Message]:
+def lacking(job: StreamingJob, publish: Publish, change: TopicHandover) -> list[Message]:
     """A keyed topic gets what differs from the new release's rows; one of events what the old one had left to write."""
     if is_keyed(job):
         return difference(job, publish, change.published, change.new)
@@ -48,7 +48,7 @@ def lacking(job: StreamingJob, publish: Publish, change: Change) -> list[Message
         return encoded(left.cast(after.schema), publish, duck)
 
 
-def difference(job: StreamingJob, publish: Publish, old: Version, new: Version) -> list[Message]:
+def difference(job: StreamingJob, publish: Publish, old: TableAtVersion, new: TableAtVersion) -> list[Message]:
     """The records that turn a topic with `old`'s results into one with `new`'s."""
     before, after = old.rows(job.output), new.rows(job.output)
     with duckdb.connect(config={"threads": "2"}) as duck:

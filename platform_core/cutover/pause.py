@@ -17,8 +17,8 @@ from platform_core.control.store import ControlStore
 from platform_core.cutover import protocol
 from platform_core.cutover.model import Cutover, Move
 from platform_core.names import ReleaseId
-from platform_core.stream.gate import Gate
-from platform_core.stream.steps import reaches
+from platform_core.streaming.checkpoint.planned_batches import reaches
+from platform_core.streaming.driver.batch_gate import BatchGate
 from platform_core.telemetry import event
 
 logger = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ _CUTOVER = "cutover"
 
 
 class Pause:
-    def __init__(self, store: ControlStore, release: ReleaseId, gate: Gate) -> None:
+    def __init__(self, store: ControlStore, release: ReleaseId, gate: BatchGate) -> None:
         self._store, self._release, self._gate = store, release, gate
         self._cutover: int | None = None
         self._since = 0.0

@@ -17,7 +17,7 @@ from platform_core.errors import UsageError
 from platform_core.names import ReleaseId, named
 
 DEADLINE_SECONDS = 120.0
-FactsOf = Callable[[ControlStore, Move], gates.Facts]
+FactsOf = Callable[[ControlStore, Move], gates.GateFacts]
 
 
 def cut_over(

@@ -13,17 +13,17 @@ from platform_core.control import positions
 from platform_core.control.position import Places, same_place
 from platform_core.control.store import ControlStore
 from platform_core.cutover import protocol
-from platform_core.cutover.handover import Change, Version, lacking
+from platform_core.cutover.handover import TableAtVersion, TopicHandover, lacking
 from platform_core.cutover.model import Cutover, Move
 from platform_core.errors import PositionError
 from platform_core.names import ReleaseId
 from platform_core.settings import Settings
-from platform_core.stream.catching_up import CatchingUp
-from platform_core.stream.follow import Leg, leg
-from platform_core.stream.guard import Guard
-from platform_core.stream.publish import published_by
-from platform_core.stream.query import ReleaseQuery
-from platform_core.stream.workshop import Workshop
+from platform_core.streaming.driver.lease_monitor import LeaseMonitor
+from platform_core.streaming.driver.query import ReleaseQuery
+from platform_core.streaming.driver.runtime import ReleaseRuntime
+from platform_core.streaming.replay.catch_up import CatchUp
+from platform_core.streaming.replay.follow import CatchUpTarget, next_target
+from platform_core.streaming.sink.publish import published_by
 from platform_core.telemetry import event
 
 logger = logging.getLogger(__name__)
@@ -37,9 +37,9 @@ class Takeover:
         settings: Settings,
         store: ControlStore,
         release: ReleaseId,
-        guard: Guard,
-        workshop: Workshop,
-        catching_up: CatchingUp,
+        guard: LeaseMonitor,
+        workshop: ReleaseRuntime,
+        catching_up: CatchUp,
     ) -> None:
         self._settings, self._store, self._release, self._guard = settings, store, release, guard
         self._workshop, self._steps, self._catching_up = workshop, workshop.steps, catching_up
@@ -116,16 +116,16 @@ class Takeover:
             self._steps.plan(*one)
         return not self._guard.ending
 
-    def _way_to(self, move: Move) -> Leg | None:
+    def _way_to(self, move: Move) -> CatchUpTarget | None:
         """Along the old release's commits, to the one at which it has paused."""
         at = move.paused_at
         if at is None:
             return None
         history = positions.history(self._store, move.old, _LOOK_BACK)
-        goal = leg(self._steps.at(), [one for one in history if one.position.batch <= at.batch])
+        goal = next_target(self._steps.at(), [one for one in history if one.position.batch <= at.batch])
         return goal if goal is not None and same_place(goal.places, at.places) else None
 
-    def _steps_to(self, goal: Leg) -> list[tuple[Places, int]]:
+    def _steps_to(self, goal: CatchUpTarget) -> list[tuple[Places, int]]:
         target = {**self._workshop.inputs.ends_but(goal.places), **goal.places}
         steps: list[tuple[Places, int]] = [(target, goal.first_watermark_ms)] if self._steps.at() != target else []
         reached = max([self._steps.watermark_ms(), *(watermark for _, watermark in steps)])
@@ -162,17 +162,17 @@ class Takeover:
         mine = now.move_of(self._release)
         return now.may_abort and mine is not None and mine.paused_at == move.paused_at
 
-    def _change(self, move: Move) -> Change | None:
+    def _change(self, move: Move) -> TopicHandover | None:
         if move.paused_at is None or move.aligned_version is None:
             return None
         old = self._version_at(move.old, move.paused_at.batch)
         marker = published_by(self._settings, move.old.group, move.paused_at.offsets)
         published = self._version_at(move.old, min(marker.batch, move.paused_at.batch)) if marker else old
-        new = Version(self._settings.storage.table(self._release), move.aligned_version)
-        return None if old is None else Change(published or old, old, new)
+        new = TableAtVersion(self._settings.storage.table(self._release), move.aligned_version)
+        return None if old is None else TopicHandover(published or old, old, new)
 
-    def _version_at(self, release: ReleaseId, batch: int) -> Version | None:
+    def _version_at(self, release: ReleaseId, batch: int) -> TableAtVersion | None:
         found = positions.history(self._store, release, _LOOK_BACK)
         known = (one.table_version for one in found if one.position.batch <= batch)
         version = next((one for one in known if one is not None), None)
-        return None if version is None else Version(self._settings.storage.table(release), version)
+        return None if version is None else TableAtVersion(self._settings.storage.table(release), version)

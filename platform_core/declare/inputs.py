@@ -24,7 +24,7 @@ class RowRule:
 
 
 class Input(ABC):
-    """What a job reads of one topic or table. `platform_core/stream/inputs/` says of each kind how it is read."""
+    """What a job reads of one topic or table. `platform_core/streaming/source/` says of each kind how it is read."""
 
     transformed: ClassVar[bool] = True  # the transform takes its rows; of another, the platform does
 

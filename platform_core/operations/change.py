@@ -16,12 +16,12 @@ from platform_core.operations.names import jobs_of, refuse_unknown
 from platform_core.release import reset as resetting
 from platform_core.release import retire as retiring
 from platform_core.release import revising
-from platform_core.release.candidate import Asked, release_candidate
+from platform_core.release.candidate import CandidateOptions, release_candidate
 from platform_core.release.reset import Reset
 from platform_core.settings import Settings
 
 
-def release(settings: Settings, store: ControlStore, job: str, by: str, asked: Asked) -> Release:
+def release(settings: Settings, store: ControlStore, job: str, by: str, asked: CandidateOptions) -> Release:
     """The working tree as the job's candidate, which replays beside the live release."""
     refuse_unknown(job, settings)
     store.migrate()

@@ -10,7 +10,7 @@ from platform_core.compare import Explain
 from platform_core.compare.explain import (
     LATE,
     NOT_YET_DUE,
-    Declared,
+    DeclaredClocks,
     Rereading,
     neighbourhood,
     not_yet_due,
@@ -62,7 +62,7 @@ def compare(
 
 def _explain(settings: Settings, store: ControlStore, pair: Pair, expect: Mapping[str, str]) -> Explain:
     def explain(rows: pa.Table) -> Mapping[str, Sequence[int]]:
-        declared = Declared.of(pair.right.manifest["declared"])
+        declared = DeclaredClocks.of(pair.right.manifest["declared"])
         due = not_yet_due(rows, declared, pair.met[0].position, pair.met[1].position)
         known = set(due)
         rest = rows.filter(pa.array([number not in known for number in rows["number"].to_pylist()], pa.bool_()))
@@ -73,7 +73,7 @@ def _explain(settings: Settings, store: ControlStore, pair: Pair, expect: Mappin
 
 def _late(
     rows: pa.Table,
-    declared: Declared,
+    declared: DeclaredClocks,
     pair: Pair,
     expect: Mapping[str, str],
     settings: Settings,

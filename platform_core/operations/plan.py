@@ -9,7 +9,7 @@ from datetime import timedelta
 from platform_core.control import releases
 from platform_core.control.store import ControlStore
 from platform_core.operations.names import refuse_unknown
-from platform_core.release.plan.changes import Kind, kind_of
+from platform_core.release.plan.changes import ChangeKind, kind_of
 from platform_core.release.plan.plan import Plan, changes_of, plan_of
 from platform_core.release.plan.tree import tree_of
 from platform_core.release.plan.trial import Trial, sides
@@ -33,7 +33,7 @@ def tried(
     with sides(settings, live) as both:  # their Sparks start meanwhile
         tell("comparing their declarations")
         tree = tree_of(settings, job)
-        if kind_of(changes_of(settings, live, tree)) is Kind.NONE:
+        if kind_of(changes_of(settings, live, tree)) is ChangeKind.NONE:
             return plan_of(job, settings, store, tree), None
         result = both.run(tree, last, most, tell)
         tell("asking what a replay would read and cost")

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from platform_core.control import catch_up, drivers, leases, progress, releases, services, wanted
-from platform_core.control.catch_up import CatchUp
-from platform_core.control.drivers import Driver
+from platform_core.control.catch_up import CatchUpProgress
+from platform_core.control.drivers import DriverState
 from platform_core.control.leases import driver_lease
 from platform_core.control.progress import Progress
 from platform_core.control.releases import Release
-from platform_core.control.services import Beat, Supervision
+from platform_core.control.services import Beat, SupervisorHealth
 from platform_core.control.store import ControlStore
 from platform_core.control.wanted import Wanted
 from platform_core.cutover import protocol
@@ -21,7 +21,7 @@ from platform_core.names import ReleaseId
 
 
 @dataclass(frozen=True)
-class Line:
+class StatusLine:
     """One release, as `weir status` shows it."""
 
     job: str
@@ -58,27 +58,27 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Facts:
+class StatusFacts:
     """All that the control store says, as one read gave it."""
 
     releases: Sequence[Release]
     wanted: Mapping[ReleaseId, Wanted]
-    drivers: Mapping[ReleaseId, Driver]
+    drivers: Mapping[ReleaseId, DriverState]
     alive: frozenset[str]  # names of leases
     progress: Mapping[ReleaseId, Progress]
     beats: Mapping[str, Beat]
     cutovers: Sequence[Cutover] = ()  # under way
-    catch_ups: Mapping[ReleaseId, CatchUp] = field(default_factory=dict[ReleaseId, CatchUp])
+    catch_ups: Mapping[ReleaseId, CatchUpProgress] = field(default_factory=dict[ReleaseId, CatchUpProgress])
 
     @property
-    def supervision(self) -> Supervision:
+    def supervision(self) -> SupervisorHealth:
         return services.supervision(self.beats)
 
 
-def read(store: ControlStore) -> Facts:
+def read(store: ControlStore) -> StatusFacts:
     with store.transaction() as cursor:
         alive = frozenset(name for name, lease in leases.among(cursor, "driver/").items() if lease.alive)
-    return Facts(
+    return StatusFacts(
         releases=releases.all(store),
         wanted=wanted.all(store),
         drivers=drivers.all(store),
@@ -90,17 +90,17 @@ def read(store: ControlStore) -> Facts:
     )
 
 
-def lines(facts: Facts, jobs: frozenset[str] = frozenset()) -> list[Line]:
+def lines(facts: StatusFacts, jobs: frozenset[str] = frozenset()) -> list[StatusLine]:
     shown = [one for one in facts.releases if one.state != "retired" and (not jobs or one.id.job in jobs)]
     return [_line(one, facts) for one in shown]
 
 
-def _line(release: Release, facts: Facts) -> Line:
+def _line(release: Release, facts: StatusFacts) -> StatusLine:
     asked, driver = facts.wanted.get(release.id), facts.drivers.get(release.id)
     known = {} if release.id not in facts.progress else _measured(facts.progress[release.id])
     state = state_of(asked, driver, alive=driver_lease(release.id) in facts.alive)
     before_it = facts.catch_ups.get(release.id)
-    return Line(
+    return StatusLine(
         job=release.id.job,
         release=str(release.id),
         role=release.state,
@@ -115,7 +115,7 @@ def _line(release: Release, facts: Facts) -> Line:
     )
 
 
-def state_of(asked: Wanted | None, driver: Driver | None, *, alive: bool) -> str:
+def state_of(asked: Wanted | None, driver: DriverState | None, *, alive: bool) -> str:
     """One word: what is true, where it differs from what is wanted."""
     if asked is None and driver is None:
         return "not started"
@@ -128,7 +128,7 @@ def state_of(asked: Wanted | None, driver: Driver | None, *, alive: bool) -> str
     return "waiting" if driver is None or driver.state == "stopped" else driver.state
 
 
-def _reason(state: str, asked: Wanted | None, driver: Driver | None, release: Release) -> str:
+def _reason(state: str, asked: Wanted | None, driver: DriverState | None, release: Release) -> str:
     if state == "silent":
         return "its driver has stopped renewing its lease"
     if state in ("failed", "waiting", "starting") and driver is not None:
@@ -138,7 +138,7 @@ def _reason(state: str, asked: Wanted | None, driver: Driver | None, release: Re
     return release.reason if release.state == "failed" else ""
 
 
-def _moving(release: Release, facts: Facts) -> str:
+def _moving(release: Release, facts: StatusFacts) -> str:
     """The cutover that it takes part in."""
     for one in facts.cutovers:
         if any(release.id in (move.old, move.new) for move in one.moves):

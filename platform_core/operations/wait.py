@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from platform_core.control import drivers, wanted
-from platform_core.control.drivers import Driver
+from platform_core.control.drivers import DriverState
 from platform_core.control.releases import Release
 from platform_core.control.store import ControlStore
 from platform_core.control.wanted import Wanted
@@ -15,7 +15,7 @@ from platform_core.cutover.model import Cutover
 from platform_core.errors import BatchFailed, ServiceUnavailable
 from platform_core.names import ReleaseId
 from platform_core.operations import status
-from platform_core.operations.status import Line
+from platform_core.operations.status import StatusLine
 from platform_core.waiting import looks
 
 Tell = Callable[[str], None]
@@ -36,13 +36,13 @@ def for_drivers(store: ControlStore, asked: Sequence[Wanted], seconds: float) ->
             raise ServiceUnavailable(f"Not so after {seconds:g} s: {states}.", remedy="See `weir status`.")
 
 
-def _is_so(driver: Driver | None, one: Wanted) -> bool:
+def _is_so(driver: DriverState | None, one: Wanted) -> bool:
     if one.state == "run":
         return driver is not None and driver.state == "running" and driver.generation >= one.generation
     return driver is None or driver.state in ("stopped", "failed")
 
 
-def _refuse_given_up(found: Mapping[ReleaseId, Driver], asked: Sequence[Wanted]) -> None:
+def _refuse_given_up(found: Mapping[ReleaseId, DriverState], asked: Sequence[Wanted]) -> None:
     for one in asked:
         driver = found.get(one.release)
         if driver is not None and driver.given_up and driver.generation >= one.generation:
@@ -51,7 +51,7 @@ def _refuse_given_up(found: Mapping[ReleaseId, Driver], asked: Sequence[Wanted])
             )
 
 
-def _state(driver: Driver | None) -> str:
+def _state(driver: DriverState | None) -> str:
     return "not begun" if driver is None else driver.state
 
 
@@ -115,7 +115,7 @@ def for_replay(store: ControlStore, release: ReleaseId, tell: Tell) -> None:
         time.sleep(0.5)
 
 
-def _line_of(store: ControlStore, release: ReleaseId) -> Line | None:
+def _line_of(store: ControlStore, release: ReleaseId) -> StatusLine | None:
     """As `weir status` has it; None while the control store is away, which a replay outlives."""
     try:
         read = status.read(store)

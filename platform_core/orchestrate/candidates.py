@@ -12,7 +12,7 @@ import dagster as dg
 
 from platform_core.control import catch_up, checks, comparisons, positions, releases
 from platform_core.control.checks import Said
-from platform_core.control.comparisons import Compared
+from platform_core.control.comparisons import ComparisonRecord
 from platform_core.control.position import as_text
 from platform_core.control.releases import CANDIDATE, Release
 from platform_core.declare import Suite
@@ -20,7 +20,7 @@ from platform_core.errors import WeirError
 from platform_core.names import ReleaseId
 from platform_core.operations.compare import compare
 from platform_core.orchestrate.expectations import result_of, rows_of, validate
-from platform_core.orchestrate.facts import NOTHING_YET, Told
+from platform_core.orchestrate.facts import NOTHING_YET, LastReport
 from platform_core.orchestrate.keys import candidate_key
 from platform_core.orchestrate.platform import Platform
 from platform_core.orchestrate.streams import Event, cursor_of, told_by
@@ -123,7 +123,7 @@ def _compared(platform: Platform, job: str, by: str) -> dg.AssetCheckResult:
     )
 
 
-def _evaluation(kept: Compared) -> dg.AssetCheckEvaluation:
+def _evaluation(kept: ComparisonRecord) -> dg.AssetCheckEvaluation:
     job, figures = kept.right.job, kept.figures
     says = "; ".join(kept.reasons if not kept.passed else kept.notes) or "no difference"
     return dg.AssetCheckEvaluation(
@@ -161,7 +161,7 @@ def _by_suite(
     yield from results
 
 
-def _progress(platform: Platform, candidate: Release, told: dict[str, Told], now: float) -> list[Event]:
+def _progress(platform: Platform, candidate: Release, told: dict[str, LastReport], now: float) -> list[Event]:
     """A materialization when it becomes something else, whereby verdicts on what it was are no longer shown."""
     job, subject = candidate.id.job, f"{candidate.id} {candidate.state}"
     live = next(one.id for one in releases.of_job(platform.store, job) if one.state == "live")
@@ -170,7 +170,7 @@ def _progress(platform: Platform, candidate: Release, told: dict[str, Told], now
     last = told.get(f"{job} candidate", NOTHING_YET)
     if not last.due(subject, stands, now):
         return []
-    told[f"{job} candidate"] = Told(subject, stands, now)
+    told[f"{job} candidate"] = LastReport(subject, stands, now)
     event = dg.AssetObservation if last.subject == subject else dg.AssetMaterialization
     coming = catch_up.of(platform.store, candidate.id)
     how_far = {"progress": str(coming or "-"), "done": round(coming.share, 4) if coming else 0.0}
@@ -182,20 +182,20 @@ def _stands(platform: Platform, release: ReleaseId) -> int:
     return 0 if newest is None else sum(at for parts in newest[0].offsets.values() for at in parts.values())
 
 
-def _news(platform: Platform, candidate: Release, told: dict[str, Told], now: float) -> list[Event]:
+def _news(platform: Platform, candidate: Release, told: dict[str, LastReport], now: float) -> list[Event]:
     """Each comparison once, whoever asked for it."""
     job = candidate.id.job
     found = next((one for one in comparisons.of_job(platform.store, job, 1) if one.right == candidate.id), None)
     if found is None or told.get(f"{job} compared", NOTHING_YET).place == found.id:
         return []
-    told[f"{job} compared"] = Told(str(candidate.id), found.id, now)
+    told[f"{job} compared"] = LastReport(str(candidate.id), found.id, now)
     return [_evaluation(found)]
 
 
-def _due(candidate: Release, told: dict[str, Told], now: float) -> list[dg.RunRequest]:
+def _due(candidate: Release, told: dict[str, LastReport], now: float) -> list[dg.RunRequest]:
     job = candidate.id.job
     last = told.get(f"{job} asked", NOTHING_YET)
     if candidate.state != "following" or (last.subject == str(candidate.id) and now - last.at < COMPARE_SECONDS):
         return []
-    told[f"{job} asked"] = Told(str(candidate.id), 0, now)
+    told[f"{job} asked"] = LastReport(str(candidate.id), 0, now)
     return [dg.RunRequest(job_name=_job_name(job), run_key=f"{candidate.id} at {int(now)}")]

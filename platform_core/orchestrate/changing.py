@@ -17,7 +17,7 @@ from platform_core.operations.plan import plan
 from platform_core.operations.wait import for_cutover, refuse_aborted
 from platform_core.orchestrate.platform import Platform
 from platform_core.orchestrate.steering import Request, Why, stream_job
-from platform_core.release.candidate import Asked
+from platform_core.release.candidate import CandidateOptions
 from platform_core.release.plan.wording import markdown
 from platform_core.release.starting import EARLIEST
 
@@ -51,7 +51,7 @@ def _plan(platform: Platform, request: Request) -> str:
 
 
 def _release(platform: Platform, request: Request) -> str:
-    asked = Asked(start=request.start, note=request.reason, again=True)
+    asked = CandidateOptions(start=request.start, note=request.reason, again=True)
     made = change.release(platform.settings, platform.store, request.job, request.by, asked)
     return f"{made.id} replays from {made.replay_from.asked if made.replay_from else 'earliest'}"
 

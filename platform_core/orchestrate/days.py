@@ -13,8 +13,8 @@ from platform_core.declare import DailyTable
 from platform_core.declare.batches import DAY
 from platform_core.orchestrate.topics import offsets_from
 from platform_core.settings import Settings
-from platform_core.stream.inputs.kafka_source import records_in
-from platform_core.stream.intake import admitted, parsed
+from platform_core.streaming.source.kafka_source import records_in
+from platform_core.streaming.source.parsing import admitted, parsed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -28,7 +28,7 @@ _CONNECT = ("pyspark.sql.connect.dataframe", "pyspark.sql.connect.session")
 
 
 @dataclass(frozen=True)
-class Finding:
+class ExpectationResult:
     expect: Expect
     holds: bool
     trouble: str = ""  # why it could not be evaluated
@@ -113,7 +113,7 @@ def rows_of(table: "LiveTable", suite: Suite) -> "pd.DataFrame":
     return table.pandas(filter=pc.field(suite.newest_by) >= since)
 
 
-def validate(rows: "pd.DataFrame", expectations: tuple[Expect, ...]) -> list[Finding]:
+def validate(rows: "pd.DataFrame", expectations: tuple[Expect, ...]) -> list[ExpectationResult]:
     """What each expectation says of the rows; one that cannot be evaluated, for want of its column, does not hold."""
     with without_spark_connect():
         import great_expectations as gx
@@ -152,10 +152,10 @@ def without_spark_connect() -> Generator[None]:
             del sys.modules[name]
 
 
-def _finding(expect: Expect, result: Any) -> Finding:
+def _finding(expect: Expect, result: Any) -> ExpectationResult:
     raised = [info for info in _infos(result.exception_info) if info.get("raised_exception")]
     trouble = str(raised[0].get("exception_message", "")).splitlines()[0] if raised else ""
-    return Finding(expect, bool(result.success), trouble)
+    return ExpectationResult(expect, bool(result.success), trouble)
 
 
 def _infos(info: Any) -> list[dict[str, Any]]:
@@ -168,7 +168,7 @@ def _spec(suite: Suite, expect: Expect) -> dg.AssetCheckSpec:
     return dg.AssetCheckSpec(expect.name, asset=table_key(suite.table), description=about)
 
 
-def result_of(key: dg.AssetKey, finding: Finding, rows: int, release: str) -> dg.AssetCheckResult:
+def result_of(key: dg.AssetKey, finding: ExpectationResult, rows: int, release: str) -> dg.AssetCheckResult:
     severity = dg.AssetCheckSeverity.ERROR if finding.expect.severity == "error" else dg.AssetCheckSeverity.WARN
     return dg.AssetCheckResult(
         passed=finding.holds,

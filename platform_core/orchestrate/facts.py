@@ -7,13 +7,13 @@ from statistics import fmean
 
 import dagster as dg
 
-from platform_core.orchestrate.sightings import Batch, Release, Topic
+from platform_core.orchestrate.observed_state import ObservedBatch, ObservedRelease, ObservedTopic
 
 REPORT_SECONDS = 60.0  # a materialization more often bloats the event log and wakes eager automation
 
 
 @dataclass(frozen=True)
-class Told:
+class LastReport:
     """What an asset's newest report said, kept in the sensor's cursor: of whom, where it stood, when."""
 
     subject: str
@@ -27,10 +27,10 @@ class Told:
         return place != self.place and now - self.at >= REPORT_SECONDS
 
 
-NOTHING_YET = Told("", 0, 0.0)
+NOTHING_YET = LastReport("", 0, 0.0)
 
 
-def table_facts(release: Release, behind: int | None, now: float) -> dict[str, dg.RawMetadataValue]:
+def table_facts(release: ObservedRelease, behind: int | None, now: float) -> dict[str, dg.RawMetadataValue]:
     """Of the batches since about the last report. Totals and means, so that no peak of a single batch misleads."""
     last = [batch for batch in release.batches if batch.age <= REPORT_SECONDS] or list(release.batches[-1:])
     return {
@@ -49,13 +49,13 @@ def table_facts(release: Release, behind: int | None, now: float) -> dict[str, d
     }
 
 
-def _freshness(batches: list[Batch]) -> float:
+def _freshness(batches: list[ObservedBatch]) -> float:
     """From a record's timestamp to readable, the mean of what batches measured."""
     measured = [batch.freshness for batch in batches if batch.freshness is not None]
     return round(fmean(measured), 3) if measured else 0.0
 
 
-def live_facts(release: Release) -> dict[str, int | str]:
+def live_facts(release: ObservedRelease) -> dict[str, int | str]:
     driver = release.driver
     return {
         "release": release.name,
@@ -67,7 +67,7 @@ def live_facts(release: Release) -> dict[str, int | str]:
     }
 
 
-def topic_facts(topic: Topic) -> dict[str, int | str]:
+def topic_facts(topic: ObservedTopic) -> dict[str, int | str]:
     return {
         "records": topic.records,
         "end_offsets": topic.written,

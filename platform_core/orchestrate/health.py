@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from platform_core.control.services import SILENT_SECONDS
 from platform_core.declare import Topic
-from platform_core.orchestrate.sightings import Broker, Driver, Release, Supervisor
+from platform_core.orchestrate.observed_state import ObservedBroker, ObservedDriver, ObservedRelease, ObservedSupervisor
 from platform_core.release.topics import differences
 
 STARTING_SECONDS = 60.0  # a Spark session with its first batch takes 15-40 s on two busy cores
@@ -30,7 +30,7 @@ AS_DECLARED = "as_declared"
 
 
 @dataclass(frozen=True)
-class Verdict:
+class HealthResult:
     check: str
     passed: bool
     says: str
@@ -45,13 +45,17 @@ class Verdict:
 
 
 def verdicts(
-    release: Release | None, behind: int | None, broker: Broker, supervisor: Supervisor, reject_limit: float
-) -> list[Verdict]:
+    release: ObservedRelease | None,
+    behind: int | None,
+    broker: ObservedBroker,
+    supervisor: ObservedSupervisor,
+    reject_limit: float,
+) -> list[HealthResult]:
     overseen = supervised(supervisor)
     if supervisor.trouble:
         return [overseen]  # of the others nothing is known
     if release is None:
-        return [overseen, *(Verdict(name, True, "never started") for name in CHECKS if name != overseen.check)]
+        return [overseen, *(HealthResult(name, True, "never started") for name in CHECKS if name != overseen.check)]
     return [
         driver_alive(release, behind),
         lag_bounded(release, behind, broker),
@@ -61,45 +65,45 @@ def verdicts(
     ]
 
 
-def driver_alive(release: Release, behind: int | None) -> Verdict:
+def driver_alive(release: ObservedRelease, behind: int | None) -> HealthResult:
     driver, asked = release.driver, f"{release.wanted or 'nothing'} as asked by {release.wanted_by or 'nobody'}"
     if release.wanted != "run":
-        return Verdict("driver_alive", True, asked)
+        return HealthResult("driver_alive", True, asked)
     if driver is not None and driver.state == "failed":
-        return Verdict("driver_alive", False, _failed(release, driver))
+        return HealthResult("driver_alive", False, _failed(release, driver))
     if not release.runs:
         young = release.wanted_age < STARTING_SECONDS and (driver is None or driver.failures == 0)
-        return Verdict("driver_alive", young, "starting" if young else _dead(release))
-    return _at_work(release, driver or Driver("starting", lease_alive=True), behind)
+        return HealthResult("driver_alive", young, "starting" if young else _dead(release))
+    return _at_work(release, driver or ObservedDriver("starting", lease_alive=True), behind)
 
 
-def _at_work(release: Release, driver: Driver, behind: int | None) -> Verdict:
+def _at_work(release: ObservedRelease, driver: ObservedDriver, behind: int | None) -> HealthResult:
     numbers = {"restarts": driver.failures}
     if driver.state == "waiting":
-        return Verdict("driver_alive", False, f"{release.name} waits: {driver.reason}", False, numbers)
+        return HealthResult("driver_alive", False, f"{release.name} waits: {driver.reason}", False, numbers)
     if driver.failures:
         says = (
             f"{release.name} is {driver.state} again after {driver.failures} failures in a row. {driver.reason}".strip()
         )
-        return Verdict("driver_alive", False, says, False, numbers)
+        return HealthResult("driver_alive", False, says, False, numbers)
     idle = min([driver.age, *(batch.age for batch in release.batches)])
     if behind and driver.state == "running" and idle > _patience(release):
         says = f"{release.name} is stuck: no batch for {idle:.0f} s while records wait. See its log, then restart it."
-        return Verdict("driver_alive", False, says, True, {**numbers, "behind": behind})
-    return Verdict("driver_alive", True, driver.state, True, numbers)
+        return HealthResult("driver_alive", False, says, True, {**numbers, "behind": behind})
+    return HealthResult("driver_alive", True, driver.state, True, numbers)
 
 
-def _patience(release: Release) -> float:
+def _patience(release: ObservedRelease) -> float:
     """Some batches' time, where they take long: a busy machine is no stuck driver."""
     return max([STUCK_SECONDS, *(STUCK_BATCHES * batch.seconds for batch in release.batches)])
 
 
-def _failed(release: Release, driver: Driver) -> str:
+def _failed(release: ObservedRelease, driver: ObservedDriver) -> str:
     until = "stays stopped" if driver.given_up else "failed and is tried again"
     return f"{release.name} {until}; {driver.failures} failures in a row: {driver.reason} Correct it, then restart."
 
 
-def _dead(release: Release) -> str:
+def _dead(release: ObservedRelease) -> str:
     driver = release.driver
     if driver is None:
         return f"{release.name} is wanted to run and no driver ever began."
@@ -107,67 +111,69 @@ def _dead(release: Release) -> str:
     return f"{release.name} is wanted to run and no driver holds its lease. {last}"
 
 
-def lag_bounded(release: Release, behind: int | None, broker: Broker) -> Verdict:
+def lag_bounded(release: ObservedRelease, behind: int | None, broker: ObservedBroker) -> HealthResult:
     if broker.trouble:
-        return Verdict("lag_bounded", False, f"The broker does not answer: {broker.trouble}")
+        return HealthResult("lag_bounded", False, f"The broker does not answer: {broker.trouble}")
     numbers = {"behind": behind or 0}
     if release.wanted != "run" or behind is None or behind <= LAG_FLOOR:
-        return Verdict("lag_bounded", True, f"{behind or 0} records behind", True, numbers)
+        return HealthResult("lag_bounded", True, f"{behind or 0} records behind", True, numbers)
     oldest = release.batches[0].lag if release.batches else 0
     if behind > LAG_GROWTH * oldest:
         says = f"{release.name} falls behind: {behind} records, {oldest} some minutes ago."
-        return Verdict("lag_bounded", False, says, False, {**numbers, "before": oldest})
-    return Verdict("lag_bounded", True, f"{behind} records behind, not growing", True, numbers)
+        return HealthResult("lag_bounded", False, says, False, {**numbers, "before": oldest})
+    return HealthResult("lag_bounded", True, f"{behind} records behind, not growing", True, numbers)
 
 
-def rejects_bounded(release: Release, limit: float) -> Verdict:
+def rejects_bounded(release: ObservedRelease, limit: float) -> HealthResult:
     records = sum(batch.records for batch in release.batches)
     rejected = sum(batch.rejected for batch in release.batches)
     share = rejected / records if records else 0.0
     numbers = {"records": records, "rejected": rejected, "share": round(share, 4)}
     if share <= REJECT_WARNING * limit:
-        return Verdict("rejects_bounded", True, f"{rejected} of {records} records", True, numbers)
+        return HealthResult("rejects_bounded", True, f"{rejected} of {records} records", True, numbers)
     says = f"{release.name} rejected {rejected} of {records} records of the last minutes; it stops at {limit:.0%}."
-    return Verdict("rejects_bounded", False, f"{says} Look at its rejects for reasons.", share >= limit, numbers)
+    return HealthResult("rejects_bounded", False, f"{says} Look at its rejects for reasons.", share >= limit, numbers)
 
 
-def accounted(release: Release) -> Verdict:
+def accounted(release: ObservedRelease) -> HealthResult:
     wrong = [batch for batch in release.batches if batch.unaccounted]
     numbers = {"batches": len(release.batches), "unaccounted": sum(batch.unaccounted for batch in wrong)}
     if not wrong:
-        return Verdict("accounted", True, f"{len(release.batches)} batches add up", True, numbers)
+        return HealthResult("accounted", True, f"{len(release.batches)} batches add up", True, numbers)
     first = wrong[0]
     says = (
         f"{release.name} batch {first.number}: {first.records} records delivered, {first.used} used, {first.rejected} "
         f"rejected, {first.late} late, {first.filtered} filtered; {first.unaccounted} missing. Stop it, keep its log."
     )
-    return Verdict("accounted", False, says, True, numbers)
+    return HealthResult("accounted", False, says, True, numbers)
 
 
-def supervised(supervisor: Supervisor) -> Verdict:
+def supervised(supervisor: ObservedSupervisor) -> HealthResult:
     if supervisor.trouble:
-        return Verdict("supervised", False, f"The control store does not answer: {supervisor.trouble}")
+        return HealthResult("supervised", False, f"The control store does not answer: {supervisor.trouble}")
     silent = supervisor.silent_for
     if silent is None or silent > HEARTBEAT_SECONDS:
         heard = "has never been heard of" if silent is None else f"was last heard of {silent:.0f} s ago"
         says = f"The supervisor {heard}: wanted states are not carried out, dead drivers stay dead. Run `weir up`."
-        return Verdict("supervised", False, says, True, {} if silent is None else {"silent_for": round(silent)})
-    return Verdict("supervised", True, "supervised", True, {"silent_for": round(silent, 1)})
+        return HealthResult("supervised", False, says, True, {} if silent is None else {"silent_for": round(silent)})
+    return HealthResult("supervised", True, "supervised", True, {"silent_for": round(silent, 1)})
 
 
-def as_declared(topic: Topic, broker: Broker, ids: Mapping[str, str]) -> Verdict:
+def as_declared(topic: Topic, broker: ObservedBroker, ids: Mapping[str, str]) -> HealthResult:
     """`ids`: by release, the id of the topic that the release was made for."""
     there = broker.topics.get(topic.name)
     if broker.trouble:
-        return Verdict(AS_DECLARED, False, f"The broker does not answer: {broker.trouble}")
+        return HealthResult(AS_DECLARED, False, f"The broker does not answer: {broker.trouble}")
     if there is None:
         lost = ", ".join(sorted(ids))
         says = f"Gone from the broker; {lost} needs it." if lost else "Not on the broker yet: the first start makes it."
-        return Verdict(AS_DECLARED, False, says, grave=bool(lost))
+        return HealthResult(AS_DECLARED, False, says, grave=bool(lost))
     for release, known in ids.items():
         if known != there.facts.id:
             says = f"Made again under its name: {release} was made for topic id {known}, this one has {there.facts.id}."
-            return Verdict(AS_DECLARED, False, f"{says} Its offsets mean nothing to {release}; start a new release.")
+            return HealthResult(
+                AS_DECLARED, False, f"{says} Its offsets mean nothing to {release}; start a new release."
+            )
     differ = differences(topic, there.facts)
     says = "; ".join((*differ.refused, *differ.told))
-    return Verdict(AS_DECLARED, not says, says or "as declared", grave=bool(differ.refused))
+    return HealthResult(AS_DECLARED, not says, says or "as declared", grave=bool(differ.refused))

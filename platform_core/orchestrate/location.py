@@ -8,15 +8,15 @@ from platform_core.orchestrate.candidates import candidate_checks, candidates_co
 from platform_core.orchestrate.changing import changing_jobs
 from platform_core.orchestrate.daily import daily_definitions
 from platform_core.orchestrate.expectations import suite_checks, suite_schedule
-from platform_core.orchestrate.health import AS_DECLARED, CHECKS, Verdict, as_declared
+from platform_core.orchestrate.health import AS_DECLARED, CHECKS, HealthResult, as_declared
 from platform_core.orchestrate.keys import live_key, topic_key
-from platform_core.orchestrate.looking import topic_ids
 from platform_core.orchestrate.nodes import candidate_node, live_node, stream_table_node, topic_node
 from platform_core.orchestrate.overview import overview_node, overview_told
 from platform_core.orchestrate.platform import Platform
 from platform_core.orchestrate.quality import quality_followed
 from platform_core.orchestrate.reloading import tree_changed
 from platform_core.orchestrate.spark import spark_on_demand
+from platform_core.orchestrate.state_reader import topic_ids
 from platform_core.orchestrate.steering import steering_jobs
 from platform_core.orchestrate.streams import evaluation, judged, stream_facts, stream_health, topics_seen
 from platform_core.orchestrate.topics import ask
@@ -100,7 +100,7 @@ def _topics_check(platform: Platform) -> dg.AssetChecksDefinition:
     return check
 
 
-def _result(key: dg.AssetKey, verdict: Verdict) -> dg.AssetCheckResult:
+def _result(key: dg.AssetKey, verdict: HealthResult) -> dg.AssetCheckResult:
     told = evaluation(key, verdict)
     return dg.AssetCheckResult(
         passed=told.passed,

@@ -11,8 +11,8 @@ import dagster as dg
 
 from platform_core.control import catch_up, releases
 from platform_core.control.releases import CANDIDATE
-from platform_core.orchestrate import facts, looking, sightings
-from platform_core.orchestrate.facts import NOTHING_YET, REPORT_SECONDS, Told
+from platform_core.orchestrate import facts, observed_state, state_reader
+from platform_core.orchestrate.facts import NOTHING_YET, REPORT_SECONDS, LastReport
 from platform_core.orchestrate.keys import OVERVIEW, live_key
 from platform_core.orchestrate.platform import Platform
 from platform_core.orchestrate.streams import cursor_of, told_by
@@ -23,11 +23,11 @@ _HEAD = "| stream | release | does | records/s | behind | freshness | watermark 
 
 
 @dataclass(frozen=True)
-class Stream:
+class StreamSummary:
     """One line of the table; a job that was never started has no release."""
 
     job: str
-    release: sightings.Release | None
+    release: observed_state.ObservedRelease | None
     behind: int | None
     coming: str = ""  # the candidate and how far it has come, or what the live release catches up
 
@@ -58,20 +58,20 @@ def overview_told(platform: Platform) -> dg.SensorDefinition:
         if (last.subject, last.place) == (subject, moved) or now - last.at < REPORT_SECONDS:
             return dg.SensorResult(cursor=context.cursor, skip_reason=dg.SkipReason("nothing new"))
         event = dg.AssetMaterialization(OVERVIEW, metadata=numbers(streams, waiting, now))
-        cursor = cursor_of({"streams": Told(subject, moved, now)})
+        cursor = cursor_of({"streams": LastReport(subject, moved, now)})
         return dg.SensorResult(asset_events=[event], cursor=cursor, skip_reason=dg.SkipReason("reported"))
 
     return sensor
 
 
-def look(platform: Platform) -> list[Stream]:
-    seen = looking.look(platform.store, platform.jobs)
+def look(platform: Platform) -> list[StreamSummary]:
+    seen = state_reader.look(platform.store, platform.jobs)
     broker, ahead = ask(platform.settings, platform.topics), _coming(platform)
-    found: list[Stream] = []
+    found: list[StreamSummary] = []
     for job in sorted(platform.jobs):
         release = seen.releases.get(job)
-        left = None if release is None else sightings.behind(release, platform.reads(job), broker)
-        found.append(Stream(job, release, left, ahead.get(job, "")))
+        left = None if release is None else observed_state.behind(release, platform.reads(job), broker)
+        found.append(StreamSummary(job, release, left, ahead.get(job, "")))
     return found
 
 
@@ -102,7 +102,7 @@ def waiting_runs(instance: dg.DagsterInstance, now: float) -> list[str]:
     ]
 
 
-def numbers(streams: list[Stream], waiting: list[str], now: float) -> dict[str, dg.RawMetadataValue]:
+def numbers(streams: list[StreamSummary], waiting: list[str], now: float) -> dict[str, dg.RawMetadataValue]:
     """One shape, whatever is known."""
     told = {one.job: facts.table_facts(one.release, one.behind, now) for one in streams if one.release}
     return {
@@ -119,11 +119,11 @@ def _plots(told: Mapping[str, Mapping[str, dg.RawMetadataValue]], job: str, name
     return told[job][name] if job in told else 0
 
 
-def table(streams: list[Stream], now: float) -> str:
+def table(streams: list[StreamSummary], now: float) -> str:
     return "\n".join([_HEAD, *(_line(one, now) for one in streams)])
 
 
-def _line(one: Stream, now: float) -> str:
+def _line(one: StreamSummary, now: float) -> str:
     job = f"[{one.job}](/assets/{'/'.join(live_key(one.job).path)})"
     if one.release is None:
         return f"| {job} | - | never started | - | - | - | - | {one.coming} |"
@@ -133,11 +133,11 @@ def _line(one: Stream, now: float) -> str:
     return "| " + " | ".join(map(str, (*cells, mark, one.coming))) + " |"
 
 
-def _name(one: Stream) -> str:
+def _name(one: StreamSummary) -> str:
     return one.release.name if one.release else "-"
 
 
-def does(one: Stream) -> str:
+def does(one: StreamSummary) -> str:
     """What its driver does, or that it should and does not."""
     release = one.release
     if release is None:

@@ -7,9 +7,9 @@ import time
 import dagster as dg
 
 from platform_core.declare import Suite
-from platform_core.orchestrate import looking
+from platform_core.orchestrate import state_reader
 from platform_core.orchestrate.expectations import newest_rows, result_of, validate
-from platform_core.orchestrate.facts import NOTHING_YET, Told
+from platform_core.orchestrate.facts import NOTHING_YET, LastReport
 from platform_core.orchestrate.keys import table_key
 from platform_core.orchestrate.platform import Platform
 from platform_core.orchestrate.streams import Event, cursor_of, is_news, told_by
@@ -26,7 +26,7 @@ def quality_followed(platform: Platform) -> dg.SensorDefinition:
     )
     def sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult:
         told, now = told_by(context.cursor), time.time()
-        seen = looking.look(platform.store, platform.jobs).releases
+        seen = state_reader.look(platform.store, platform.jobs).releases
         events: list[Event] = []
         for suite in platform.suites.values():
             writer = next(name for name, job in platform.jobs.items() if job.output.name == suite.table)
@@ -39,14 +39,14 @@ def quality_followed(platform: Platform) -> dg.SensorDefinition:
     return sensor
 
 
-def _due(told: dict[str, Told], suite: Suite, release: str, position: int, now: float) -> bool:
+def _due(told: dict[str, LastReport], suite: Suite, release: str, position: int, now: float) -> bool:
     due = told.get(suite.table, NOTHING_YET).due(release, position, now)
     if due:
-        told[suite.table] = Told(release, position, now)
+        told[suite.table] = LastReport(release, position, now)
     return due
 
 
-def _verdicts(platform: Platform, suite: Suite, told: dict[str, Told], now: float) -> list[Event]:
+def _verdicts(platform: Platform, suite: Suite, told: dict[str, LastReport], now: float) -> list[Event]:
     """Those that changed, or were last told long ago."""
     rows, release = newest_rows(platform, suite)
     events: list[Event] = []

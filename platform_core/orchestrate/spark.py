@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import dagster as dg
 
 from platform_core.settings import Settings
-from platform_core.stream.session import session_conf
+from platform_core.streaming.driver.session import session_conf
 
 if TYPE_CHECKING:
     from dagster_pyspark import LazyPySparkResource

@@ -7,13 +7,13 @@ from datetime import datetime
 
 from platform_core.broker import Broker, Offsets
 from platform_core.errors import ServiceUnavailable, UsageError
-from platform_core.orchestrate import sightings
+from platform_core.orchestrate import observed_state
 from platform_core.settings import Settings
 
 ANSWER_SECONDS = 5.0  # a broker that stays silent for longer is no use to a sensor, whose tick ends at 60 s
 
 
-def ask(settings: Settings, names: Iterable[str]) -> sightings.Broker:
+def ask(settings: Settings, names: Iterable[str]) -> observed_state.ObservedBroker:
     """What the broker has of these topics; one that does not answer is a sighting too."""
     broker = Broker(settings, ANSWER_SECONDS)
     try:
@@ -21,8 +21,10 @@ def ask(settings: Settings, names: Iterable[str]) -> sightings.Broker:
         parts = {name: range(facts.partitions) for name, facts in known.items()}
         begin, end = broker.starts(parts), broker.ends(parts)
     except ServiceUnavailable as error:
-        return sightings.Broker(trouble=str(error))
-    return sightings.Broker({name: sightings.Topic(facts, begin[name], end[name]) for name, facts in known.items()})
+        return observed_state.ObservedBroker(trouble=str(error))
+    return observed_state.ObservedBroker(
+        {name: observed_state.ObservedTopic(facts, begin[name], end[name]) for name, facts in known.items()}
+    )
 
 
 def offsets_from(settings: Settings, topic: str, since: datetime) -> tuple[Offsets, Offsets]:

@@ -8,7 +8,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Source:
+class AnsweredFrom:
     """Which table was read: its live release, if it is the output of one, at this version of its Delta log."""
 
     release: str | None
@@ -21,7 +21,7 @@ class Answer:
     types: tuple[str, ...]
     rows: list[tuple[Any, ...]]
     truncated: bool  # there were more rows than were asked for
-    sources: Mapping[str, Source]
+    sources: Mapping[str, AnsweredFrom]
 
     def records(self) -> list[dict[str, Any]]:
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]

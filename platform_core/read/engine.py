@@ -13,7 +13,7 @@ import duckdb
 
 from platform_core.errors import UsageError
 from platform_core.names import PART
-from platform_core.read.answer import Answer, Source
+from platform_core.read.answer import Answer, AnsweredFrom
 from platform_core.read.tables import LiveTable
 
 _MEMORY = "1GB"
@@ -137,8 +137,8 @@ class Engine:
             self._connection.execute(f"set {setting}")
 
 
-def _told(table: LiveTable) -> Source:
-    return Source(str(table.release) if table.release else None, table.version)
+def _told(table: LiveTable) -> AnsweredFrom:
+    return AnsweredFrom(str(table.release) if table.release else None, table.version)
 
 
 def quoted(name: str) -> str:

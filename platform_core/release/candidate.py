@@ -10,7 +10,7 @@ from platform_core.broker import Broker
 from platform_core.control import releases, wanted
 from platform_core.control.position import records_between
 from platform_core.control.releases import Release
-from platform_core.control.starts import Start
+from platform_core.control.starts import StartPosition
 from platform_core.control.store import ControlStore
 from platform_core.declare import described
 from platform_core.errors import UsageError
@@ -19,7 +19,7 @@ from platform_core.release import topics
 from platform_core.release.declared import topics_in
 from platform_core.release.freeze import Slot, frozen
 from platform_core.release.manifest import Manifest
-from platform_core.release.plan.changes import Change, Kind, kind_of
+from platform_core.release.plan.changes import ChangeKind, DeclaredChange, kind_of
 from platform_core.release.plan.estimate import time_of
 from platform_core.release.plan.plan import changes_of, made_again
 from platform_core.release.plan.tree import Tree, tree_of
@@ -28,13 +28,13 @@ from platform_core.settings import Settings
 
 
 @dataclass(frozen=True)
-class Asked:
+class CandidateOptions:
     start: str = EARLIEST
     note: str = ""
     again: bool = False  # also when no row would differ
 
 
-def release_candidate(job: str, settings: Settings, store: ControlStore, by: str, asked: Asked) -> Release:
+def release_candidate(job: str, settings: Settings, store: ControlStore, by: str, asked: CandidateOptions) -> Release:
     """1 refuse what needs no replay, 2 find where it begins, 3 freeze, 4 make its topic, 5 one row, wanted to run."""
     live = releases.live_or_refused(store, job)
     releases.refuse_candidate(releases.of_job(store, job))
@@ -55,7 +55,7 @@ def release_candidate(job: str, settings: Settings, store: ControlStore, by: str
 
 
 def _refuse_lost_race(
-    settings: Settings, store: ControlStore, live: Release, declared: Mapping[str, Any], start: Start
+    settings: Settings, store: ControlStore, live: Release, declared: Mapping[str, Any], start: StartPosition
 ) -> None:
     """It reads a record of the end last, and the broker keeps that one for as long as any."""
     broker = Broker(settings)
@@ -73,7 +73,7 @@ def _refuse_lost_race(
             )
 
 
-def changes_now(settings: Settings, live: Release, tree: Tree) -> list[Change]:
+def changes_now(settings: Settings, live: Release, tree: Tree) -> list[DeclaredChange]:
     """Of the tree, and of the topics that it reads."""
     return [*made_again(settings, live, tree), *changes_of(settings, live, tree)]
 
@@ -94,20 +94,20 @@ def make_topic(settings: Settings, release: ReleaseId, declared: Mapping[str, An
         )
 
 
-def _refuse_needless(job: str, live: Release, found: list[Change]) -> None:
-    if kind_of(found) is Kind.NONE:
+def _refuse_needless(job: str, live: Release, found: list[DeclaredChange]) -> None:
+    if kind_of(found) is ChangeKind.NONE:
         raise UsageError(
             f"Nothing has changed since {live.title} was made.",
             remedy=f"Edit the job first; `weir release {job} --again` replays the same code.",
         )
-    if kind_of(found) is Kind.REVISION:
+    if kind_of(found) is ChangeKind.REVISION:
         raise UsageError(
             f"No row would differ: {found[0]} [{found[0].where}], and {len(found) - 1} more such changes.",
             remedy=f"`weir release {job} --revision` puts it in force at once; --again replays all the same.",
         )
 
 
-def _nominate(store: ControlStore, manifest: Manifest, start: Start, by: str, note: str) -> Release:
+def _nominate(store: ControlStore, manifest: Manifest, start: StartPosition, by: str, note: str) -> Release:
     """One transaction: a crash leaves either nothing or a candidate that the supervisor starts."""
     with store.transaction() as cursor:
         made = releases.add(

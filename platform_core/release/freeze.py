@@ -19,8 +19,8 @@ from platform_core.names import ReleaseId
 from platform_core.release import topics
 from platform_core.release.contents import JARS_LOCK, LOCK, archive_digest, copy, seal
 from platform_core.release.declared import topics_in
-from platform_core.release.manifest import CODE, MANIFEST, Manifest, Output
-from platform_core.release.telling import Told, told
+from platform_core.release.describe import Description, told
+from platform_core.release.manifest import CODE, MANIFEST, FrozenOutput, Manifest
 from platform_core.settings import Settings
 
 T = TypeVar("T")
@@ -84,7 +84,7 @@ def _alone(settings: Settings, job: str) -> Generator[Path]:
         yield folder
 
 
-def _manifest(slot: Slot, files: Mapping[str, str], said: Told, ensured: topics.Ensured, by: str) -> Manifest:
+def _manifest(slot: Slot, files: Mapping[str, str], said: Description, ensured: topics.Ensured, by: str) -> Manifest:
     if LOCK not in files:
         raise SetupError(f"The tree has no {LOCK}: its environment could not be had again.", remedy="Restore the file.")
     output = said.declared["output"]
@@ -100,7 +100,7 @@ def _manifest(slot: Slot, files: Mapping[str, str], said: Told, ensured: topics.
         fingerprint=said.fingerprint,
         declared=said.declared,
         topics={name: topic_id for name, topic_id in ensured.ids.items() if name in read},
-        output=Output(table=output["name"], schema=output["schema"], key=tuple(output["key"])),
+        output=FrozenOutput(table=output["name"], schema=output["schema"], key=tuple(output["key"])),
         protocol=said.protocol,
         rows_version=said.rows_version,
         warnings=ensured.warnings,

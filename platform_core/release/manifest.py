@@ -17,7 +17,7 @@ CODE = "code"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Output:
+class FrozenOutput:
     """The table as it was declared, for readers that load no job."""
 
     table: str
@@ -46,7 +46,7 @@ class Manifest:
     fingerprint: str
     declared: Mapping[str, Any]  # the job's declared values, for a plan to compare with
     topics: Mapping[str, str]  # input topic -> its id on the broker; a recreated topic has another
-    output: Output
+    output: FrozenOutput
     protocol: int = 0  # by which the archive is entered; platform_core/archived/protocol.py
     rows_version: int = rows.FIRST
     warnings: tuple[str, ...] = ()  # what a person should know of its topics
@@ -72,7 +72,7 @@ class Manifest:
     def from_json(cls, text: str) -> Manifest:
         raw = json.loads(text)
         output = raw["output"]
-        raw["output"] = Output(table=output["table"], schema=output["schema"], key=tuple(output["key"]))
+        raw["output"] = FrozenOutput(table=output["table"], schema=output["schema"], key=tuple(output["key"]))
         raw["warnings"] = tuple(raw.get("warnings", ()))
         return cls(**{name: raw[name] for name in raw if name in cls.__dataclass_fields__})
 

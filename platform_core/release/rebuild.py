@@ -8,7 +8,7 @@ from platform_core.control import aliases, releases
 from platform_core.control.releases import State
 from platform_core.control.store import ControlStore, Cursor
 from platform_core.cutover import alias_log
-from platform_core.cutover.alias_log import Line
+from platform_core.cutover.alias_log import AliasMove
 from platform_core.errors import UsageError
 from platform_core.names import ReleaseId
 from platform_core.release import manifest
@@ -28,7 +28,7 @@ def rebuild(settings: Settings, store: ControlStore, by: str) -> list[str]:
     return told
 
 
-def _releases_of(line: Line, settings: Settings, store: ControlStore, by: str) -> list[str]:
+def _releases_of(line: AliasMove, settings: Settings, store: ControlStore, by: str) -> list[str]:
     """Every archive of the job, so that no number is used twice."""
     known = {release.id for release in releases.of_job(store, line.release.job)}
     found = [one for one in _archives(settings, line.release.job) if one.release not in known]
@@ -65,7 +65,7 @@ def _restore(cursor: Cursor, one: Manifest, state: State, by: str) -> None:
     )
 
 
-def _alias(line: Line, store: ControlStore, by: str) -> list[str]:
+def _alias(line: AliasMove, store: ControlStore, by: str) -> list[str]:
     there = aliases.live(store, line.table)
     if there is not None and there.since >= line.since:
         return []

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from platform_core.control import aliases, audit, releases, wanted
 from platform_core.control.releases import Release
-from platform_core.control.starts import Start
+from platform_core.control.starts import StartPosition
 from platform_core.control.store import ControlStore, Cursor
 from platform_core.cutover import protocol
 from platform_core.errors import UsageError
@@ -57,7 +57,7 @@ def _refuse_busy(store: ControlStore, job: str, live: Release) -> None:
         )
 
 
-def _made(settings: Settings, store: ControlStore, job: str, start: Start, by: str, reason: str) -> Release:
+def _made(settings: Settings, store: ControlStore, job: str, start: StartPosition, by: str, reason: str) -> Release:
     def numbered() -> Slot:
         return Slot(ReleaseId(job, releases.next_number(store, job)))
 

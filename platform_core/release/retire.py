@@ -19,8 +19,8 @@ from platform_core.release.environment import Locks
 from platform_core.release.manifest import Manifest
 from platform_core.settings import Settings
 from platform_core.storage import Place
-from platform_core.stream.sink import Remains, Retiring
-from platform_core.stream.sinks import remains
+from platform_core.streaming.sink.protocol import Remains, Retiring
+from platform_core.streaming.sink.table import remains
 from platform_core.telemetry import event
 from platform_core.waiting import looks
 

@@ -12,7 +12,7 @@ from platform_core.release import archive
 from platform_core.release.candidate import changes_now
 from platform_core.release.freeze import Slot, frozen
 from platform_core.release.manifest import Manifest
-from platform_core.release.plan.changes import Change, Kind, kind_of
+from platform_core.release.plan.changes import ChangeKind, DeclaredChange, kind_of
 from platform_core.release.plan.tree import tree_of
 from platform_core.settings import Settings
 
@@ -52,10 +52,10 @@ def go_back(job: str, number: int, settings: Settings, store: ControlStore, by: 
     return releases.get(store, live.id)
 
 
-def _refuse_wrong(job: str, live: Release, found: list[Change]) -> None:
-    if kind_of(found) is Kind.NONE:
+def _refuse_wrong(job: str, live: Release, found: list[DeclaredChange]) -> None:
+    if kind_of(found) is ChangeKind.NONE:
         raise UsageError(f"Nothing has changed since {live.title} was made.", remedy="Edit the job first.")
-    deciding = [f"{one} [{one.where}]" for one in found if one.kind is Kind.REPLAY]
+    deciding = [f"{one} [{one.where}]" for one in found if one.kind is ChangeKind.REPLAY]
     if deciding:
         raise UsageError(
             f"This is no revision of {live.id}, rows would differ: {'; '.join(deciding)}.",

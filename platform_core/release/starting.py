@@ -9,14 +9,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 from platform_core.broker import Broker, Offsets, TopicFacts
-from platform_core.control.starts import Start
+from platform_core.control.starts import StartPosition
 from platform_core.control.store import ControlStore
 from platform_core.declare import described
 from platform_core.errors import UsageError
 from platform_core.release.plan.sampling import sampled
 from platform_core.release.plan.wording import duration, moment
 from platform_core.settings import Settings
-from platform_core.stream.inputs.landed import Landed, raw_tables
+from platform_core.streaming.source.raw_history import RawHistory, raw_tables
 
 EARLIEST = "earliest"
 _MARGIN_MS = 120_000  # a driver needs some 30 s to its first batch, more on a busy machine
@@ -63,8 +63,8 @@ def moment_asked(asked: str) -> int | None:
 
 
 def start_of(
-    settings: Settings, store: ControlStore | None, declared: Mapping[str, Any], asked: str, live: Start | None
-) -> Start:
+    settings: Settings, store: ControlStore | None, declared: Mapping[str, Any], asked: str, live: StartPosition | None
+) -> StartPosition:
     """Refused when records that it needs are gone, or go before a replay could begin.
 
     What the broker has no more counts as there when the raw tables of the topics have it; without a store, only what
@@ -89,11 +89,16 @@ def start_of(
     held = [_held(name, facts[name], oldest[name], samples[name].oldest_ms, began, tables.get(name)) for name in events]
     refuse(held, at_ms, asked, time.time() * 1000)
     since = oldest if at_ms is None else _since(broker, at_ms, {name: partitions[name] for name in events}, tables)
-    return Start(asked, at_ms, {**oldest, **{name: since[name] for name in events}})
+    return StartPosition(asked, at_ms, {**oldest, **{name: since[name] for name in events}})
 
 
 def _held(
-    name: str, facts: TopicFacts, oldest: Mapping[int, int], oldest_ms: int | None, began: Offsets, table: Landed | None
+    name: str,
+    facts: TopicFacts,
+    oldest: Mapping[int, int],
+    oldest_ms: int | None,
+    began: Offsets,
+    table: RawHistory | None,
 ) -> Held:
     if table is None:
         return Held(name, facts, oldest, oldest_ms, began.get(name, {}))
@@ -101,7 +106,7 @@ def _held(
 
 
 def _since(
-    broker: Broker, at_ms: int, partitions: Mapping[str, Iterable[int]], tables: Mapping[str, Landed]
+    broker: Broker, at_ms: int, partitions: Mapping[str, Iterable[int]], tables: Mapping[str, RawHistory]
 ) -> Offsets:
     """The broker's answer where it has the moment, the table's before."""
     found, starts = broker.since(partitions, at_ms), broker.starts(partitions)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from platform_core.errors import SetupError, WeirError
 from platform_core.services import java
 from platform_core.settings import Settings, load
-from platform_core.stream.session import JAVA_OPTIONS, QUIET, session, session_conf
+from platform_core.streaming.driver.session import JAVA_OPTIONS, QUIET, session, session_conf
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

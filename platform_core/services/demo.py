@@ -120,7 +120,7 @@ def _await_results(
             )
 
 
-def _words(new_rows: int, driver: drivers.Driver | None) -> str:
+def _words(new_rows: int, driver: drivers.DriverState | None) -> str:
     if new_rows > 0:
         return f"first results: {new_rows} rows"
     if driver is not None and driver.given_up:

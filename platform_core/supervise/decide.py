@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from platform_core.control.drivers import Driver
+from platform_core.control.drivers import DriverState
 from platform_core.control.leases import LeaseRow
 from platform_core.control.owners import Owner
 from platform_core.control.wanted import Wanted
@@ -60,7 +60,7 @@ class Seen:
 @dataclass(frozen=True)
 class Case:
     wanted: Wanted | None
-    driver: Driver | None
+    driver: DriverState | None
     lease: LeaseRow | None
     seen: Seen
     now: datetime  # on Postgres's clock, as the rows
@@ -80,21 +80,21 @@ class Nothing:
 
 
 @dataclass(frozen=True)
-class Start:
+class StartDriver:
     generation: int
     failures: int
     restarts: int
 
 
 @dataclass(frozen=True)
-class Stop:
+class StopDriver:
     """Asks to finish the batch and end."""
 
     why: str
 
 
 @dataclass(frozen=True)
-class Kill:
+class KillDriver:
     why: str
 
 
@@ -122,7 +122,7 @@ class Settle:
     """Nothing runs and nothing shall: write down that it stopped."""
 
 
-Action = Nothing | Start | Stop | Kill | Retry | GiveUp | Forgive | Settle
+Action = Nothing | StartDriver | StopDriver | KillDriver | Retry | GiveUp | Forgive | Settle
 
 
 def decide(case: Case, limits: Limits) -> Action:
@@ -154,14 +154,14 @@ def _watch(case: Case, limits: Limits) -> Action:
     if not case.held and case.seen.silent_for > limits.silence:
         return _end(case, limits.silence, "it runs without a lease")
     if case.seen.stopping_for is not None and case.seen.stopping_for > limits.patience:
-        return Kill("it was asked to stop and does not end")
+        return KillDriver("it was asked to stop and does not end")
     return Forgive() if _forgivable(case, limits) else Nothing("it runs")
 
 
 def _end(case: Case, patience: float, why: str) -> Action:
     if case.seen.stopping_for is None:
-        return Stop(why)
-    return Kill(why) if case.seen.stopping_for > patience else Nothing("it is ending")
+        return StopDriver(why)
+    return KillDriver(why) if case.seen.stopping_for > patience else Nothing("it is ending")
 
 
 def _forgivable(case: Case, limits: Limits) -> bool:
@@ -178,7 +178,7 @@ def _bring_up(case: Case, wanted: Wanted, limits: Limits) -> Action:
     if case.seen.withheld:
         return Nothing("a cutover is under way from where it stands")
     if driver is None or case.outdated:
-        return Start(wanted.generation, 0, 0 if driver is None else driver.restarts)
+        return StartDriver(wanted.generation, 0, 0 if driver is None else driver.restarts)
     if driver.given_up:
         return Nothing("it was given up")
     if driver.state == "waiting":
@@ -190,7 +190,7 @@ def _bring_up(case: Case, wanted: Wanted, limits: Limits) -> Action:
     return _failed(case, driver, limits)
 
 
-def _wait(case: Case, driver: Driver, limits: Limits) -> Action:
+def _wait(case: Case, driver: DriverState, limits: Limits) -> Action:
     """Without a time it is the driver's own word: a service is away. That is no fault of the job and never given up."""
     if driver.next_try_at is not None:
         return _start_when(case, driver, driver.next_try_at, limits)
@@ -198,22 +198,22 @@ def _wait(case: Case, driver: Driver, limits: Limits) -> Action:
     return Retry(failures, case.now + timedelta(seconds=pause(failures, limits)), driver.reason)
 
 
-def _start_when(case: Case, driver: Driver, at: datetime, limits: Limits) -> Action:
+def _start_when(case: Case, driver: DriverState, at: datetime, limits: Limits) -> Action:
     """A time further ahead than any pause stems from a clock that was set back since."""
     wait = at - case.now
     if timedelta(0) < wait <= timedelta(seconds=limits.backoff_limit):
         return Nothing(f"it begins in {wait.total_seconds():.0f} s")
     again = driver.state == "waiting"
-    return Start(driver.generation, driver.failures, driver.restarts + again)
+    return StartDriver(driver.generation, driver.failures, driver.restarts + again)
 
 
-def _may_be_anothers(case: Case, driver: Driver, limits: Limits) -> bool:
+def _may_be_anothers(case: Case, driver: DriverState, limits: Limits) -> bool:
     """A supervisor that died between the row and the process leaves a start that may yet show itself by its lease."""
     unknown = driver.state == "starting" and driver.owner is None and case.seen.ending is None
     return unknown and timedelta(0) <= case.now - driver.updated_at < timedelta(seconds=limits.spawning)
 
 
-def _failed(case: Case, driver: Driver, limits: Limits) -> Action:
+def _failed(case: Case, driver: DriverState, limits: Limits) -> Action:
     ending = case.seen.ending or Ending("is gone, and nobody saw how it ended")
     said = driver.reason if driver.state == "failed" and driver.reason else ""
     reason = said or f"{driver.owner or 'its process'} {ending.how}"

@@ -15,11 +15,11 @@ from platform_core.cutover.reconcile import QUICK_SECONDS, Reconciler
 from platform_core.errors import LeaseHeld, ServiceUnavailable, Superseded, WeirError
 from platform_core.names import ReleaseId
 from platform_core.settings import Settings
-from platform_core.supervise.acts import Acts
+from platform_core.supervise.actions import Actions
 from platform_core.supervise.decide import Case, Limits, Seen, decide
-from platform_core.supervise.look import Snapshot, look
-from platform_core.supervise.patience import Patience
+from platform_core.supervise.snapshot import Snapshot, look
 from platform_core.supervise.spawn import Command, Spawner, archived
+from platform_core.supervise.unresponsive import UnresponsiveTimers
 from platform_core.telemetry import event
 
 _BEAT_SECONDS = 3.0
@@ -47,7 +47,7 @@ class Supervisor:
         self._limits = limits or limits_of(settings)
         self._me = Owner.this_process()
         self._spawner = Spawner(settings, command or archived(settings, store))
-        self._patience = Patience(most=5 * self._poll)
+        self._patience = UnresponsiveTimers(most=5 * self._poll)
         self._cutovers = Reconciler(settings, store)
         self._not_to_start: frozenset[ReleaseId] = frozenset()
         self._lease: Lease | None = None
@@ -101,7 +101,7 @@ class Supervisor:
     def _supervise(self) -> None:
         if self._lease is None:
             return
-        acts = Acts(self._store, self._lease, self._spawner, self._patience, self._may)
+        acts = Actions(self._store, self._lease, self._spawner, self._patience, self._may)
         acts.note(self._spawner.begun())
         self._not_to_start = self._cutovers.round()
         self._seen = look(self._store)

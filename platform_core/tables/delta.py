@@ -27,7 +27,7 @@ PROPERTIES = {
 }
 
 
-class Output:
+class TableWriter:
     """A table as its writer `app` sees it. A batch that it has already is skipped, whoever wrote it."""
 
     def __init__(

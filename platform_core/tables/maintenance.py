@@ -13,7 +13,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from platform_core.errors import ServiceUnavailable
-from platform_core.tables.delta import Output
+from platform_core.tables.delta import TableWriter
 from platform_core.telemetry import event
 
 logger = logging.getLogger(__name__)
@@ -21,10 +21,10 @@ TARGET_BYTES = 32 * 1024 * 1024
 KEPT_HOURS = 2  # how long a version can be read by time travel after its files were replaced
 
 
-class Upkeep:
+class TableMaintenance:
     """At most once every `every` seconds; a failure costs space, not data, and is told and tried again."""
 
-    def __init__(self, output: Output, every: float = 600.0, held: Callable[[], list[int] | None] = list) -> None:
+    def __init__(self, output: TableWriter, every: float = 600.0, held: Callable[[], list[int] | None] = list) -> None:
         """`held` names the versions whose files somebody still reads; None: all of them."""
         self._output, self._every, self._held = output, every, held
         self._next = time.monotonic() + every

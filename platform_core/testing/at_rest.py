@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from platform_core.declare import Lookup, StreamingJob
-from platform_core.stream.intake import parsed_at_rest
-from platform_core.stream.plan import computed
+from platform_core.streaming.source.parsing import parsed_at_rest
+from platform_core.streaming.transform.query_plan import computed
 from platform_core.testing.result import Refused, Result, Row, in_order, refused
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from deltalake import DeltaTable
 from platform_core.control.position import Offsets, Position
 from platform_core.settings import Settings
 from platform_core.storage import Place
-from platform_core.stream.inputs.kafka_source import records_in
+from platform_core.streaming.source.kafka_source import records_in
 from platform_core.tables import history
 
 if TYPE_CHECKING:

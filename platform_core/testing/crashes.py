@@ -9,11 +9,11 @@ import duckdb
 
 from platform_core.control.position import Offsets
 from platform_core.declare import StreamingJob
-from platform_core.stream.batch import Batch
-from platform_core.stream.checkpoint import Checkpoint
-from platform_core.stream.outlet import messages
-from platform_core.stream.publish import Message
-from platform_core.stream.sink import Remains, Retiring
+from platform_core.streaming.batch.value import Batch
+from platform_core.streaming.checkpoint.files import Checkpoint
+from platform_core.streaming.sink.output_topic import messages
+from platform_core.streaming.sink.protocol import Remains, Retiring
+from platform_core.streaming.sink.publish import Message
 from platform_core.testing.script import Crash
 
 

@@ -14,13 +14,13 @@ from platform_core.declare import StreamingJob
 from platform_core.declare.agreement import Declared, disagreements
 from platform_core.errors import BatchFailed, DeclarationError
 from platform_core.settings import ROOT, Settings
-from platform_core.stream.author_errors import in_brief
-from platform_core.stream.columns import check
+from platform_core.streaming.batch.author_errors import in_brief
+from platform_core.streaming.transform.columns import check
 from platform_core.testing.at_rest import performed_at_rest
 from platform_core.testing.result import Result
 from platform_core.testing.script import Script, records_of
 from platform_core.testing.stage import Stage
-from platform_core.testing.topics import Topics
+from platform_core.testing.topics import ScriptTopics
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -49,7 +49,7 @@ class Kit:
         """The transform over all records of the script at once; boundaries, clock and crashes mean nothing here."""
         with _set(_at_home(self._spark()), _PARTITIONS, "1") as spark:
             checked(job, spark)
-            topics = Topics(job, self._folder / f"batch-{next(self._numbers)}")
+            topics = ScriptTopics(job, self._folder / f"batch-{next(self._numbers)}")
             topics.append(records_of(script))
             with _in_brief(job):
                 return performed_at_rest(job, topics.between(spark, {}, topics.end(0)))

@@ -20,9 +20,9 @@ from platform_core.declare.durations import duration
 from platform_core.declare.inputs import OfTopic
 from platform_core.names import PART, ReleaseId
 from platform_core.settings import Settings
-from platform_core.stream.intake import admitted, parsed_at_rest
-from platform_core.stream.plan import laid_out
-from platform_core.stream.publish import encoded
+from platform_core.streaming.sink.publish import encoded
+from platform_core.streaming.source.parsing import admitted, parsed_at_rest
+from platform_core.streaming.transform.query_plan import laid_out
 from platform_core.testing.commits import Commits
 from platform_core.testing.matching import Candidates, Matching, Pending, Row, milliseconds, unlike
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    from platform_core.stream.session import session
+    from platform_core.streaming.driver.session import session
 
     settings = load(environment={"WEIR_HOME": str(tmp_path_factory.mktemp("weir"))})
     running = session(settings, "tests")

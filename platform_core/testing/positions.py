@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from platform_core.control.position import Places
-from platform_core.stream.checkpoint import Checkpoint
-from platform_core.testing.topics import Topics
+from platform_core.streaming.checkpoint.files import Checkpoint
+from platform_core.testing.topics import ScriptTopics
 
 
 class ScriptCheckpoint(Checkpoint):
     """The real one, but for the source's own lines: they count batches of the script."""
 
-    def __init__(self, path: str | Path, topics: Topics) -> None:
+    def __init__(self, path: str | Path, topics: ScriptTopics) -> None:
         super().__init__(path)
         self._topics = topics
 

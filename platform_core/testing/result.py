@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from platform_core.declare import Format, Publish, StreamingJob
 from platform_core.formats import codec
-from platform_core.stream.batch import Batch
-from platform_core.stream.publish import Message
+from platform_core.streaming.batch.value import Batch
+from platform_core.streaming.sink.publish import Message
 
 Row = dict[str, Any]
 

@@ -19,19 +19,19 @@ from platform_core.errors import WeirError
 from platform_core.names import ReleaseId
 from platform_core.settings import Settings
 from platform_core.storage import Place
-from platform_core.stream.batch import Batch
-from platform_core.stream.batches import Batches
-from platform_core.stream.intake import job_delay
-from platform_core.stream.measures import behind, dropped_by, observed_by
-from platform_core.stream.plan import streamed
-from platform_core.stream.query import ReleaseQuery
-from platform_core.stream.sink import Sink
-from platform_core.stream.sinks import table_sinks
+from platform_core.streaming.batch.metrics import behind, dropped_by, observed_by
+from platform_core.streaming.batch.runner import BatchRunner
+from platform_core.streaming.batch.value import Batch
+from platform_core.streaming.driver.query import ReleaseQuery
+from platform_core.streaming.sink.protocol import Sink
+from platform_core.streaming.sink.table import table_sinks
+from platform_core.streaming.source.parsing import job_delay
+from platform_core.streaming.transform.query_plan import streamed
 from platform_core.testing.crashes import Crashed, Crashes, CrashPoint, MemoryTopic
 from platform_core.testing.positions import ScriptCheckpoint
 from platform_core.testing.result import Result, Row, decoded, in_order, refused
 from platform_core.testing.script import Clock, Crash, Mark, Record, Script, records_of
-from platform_core.testing.topics import ScriptSource, Topics
+from platform_core.testing.topics import ScriptSource, ScriptTopics
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -51,7 +51,7 @@ class Stage:
 
     def __post_init__(self) -> None:
         self._release = ReleaseId(self.job.name, 1)
-        self._topics = Topics(self.job, self.settings.home / "topics")
+        self._topics = ScriptTopics(self.job, self.settings.home / "topics")
         self._checkpoint = ScriptCheckpoint(self.settings.storage.checkpoint(self._release).here, self._topics)
         self._crashes = Crashes()
         self._topic = MemoryTopic(self.job)
@@ -155,8 +155,8 @@ class Stage:
         query.start(processingTime="0 seconds")
         return _Life(query, held)
 
-    def _batches(self, sinks: list[Sink], committed: Position | None) -> Batches:
-        return Batches(
+    def _batches(self, sinks: list[Sink], committed: Position | None) -> BatchRunner:
+        return BatchRunner(
             job=self.job,
             release=str(self._release),
             positions=self._checkpoint,
@@ -169,7 +169,7 @@ class Stage:
             clock_ms=max(self._clock_ms, committed.newest_ms if committed else 0),
         )
 
-    def _run(self, batches: Batches, frame: DataFrame, batch: int) -> None:
+    def _run(self, batches: BatchRunner, frame: DataFrame, batch: int) -> None:
         with self._showing:
             brings = self._checkpoint.brings_records(batch)
             self._crashes.enter(self._checkpoint.number(batch) if brings else None)

@@ -15,7 +15,7 @@ from pyarrow import parquet
 from platform_core.control.position import Offsets
 from platform_core.declare import StreamingJob
 from platform_core.errors import UsageError
-from platform_core.stream.intake import taken
+from platform_core.streaming.source.parsing import taken
 from platform_core.testing.script import Record
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _DDL = "key BINARY, value BINARY, topic STRING, partition INT, offset BIGINT, ti
 _FIRST_WRITTEN = 1_700_000_000  # files are read by the time of their last change: a second apart, in order
 
 
-class Topics:
+class ScriptTopics:
     """The input topics of a job. Each batch of a script is one file, so that the stream takes it as one batch."""
 
     def __init__(self, job: StreamingJob, folder: Path) -> None:
@@ -107,7 +107,7 @@ class Topics:
 class ScriptSource:
     """Events and lookups in one reading: so both come with the same batch of the script."""
 
-    def __init__(self, topics: Topics, job: StreamingJob, spark: SparkSession) -> None:
+    def __init__(self, topics: ScriptTopics, job: StreamingJob, spark: SparkSession) -> None:
         self._records, self._job = topics.stream(spark), job
 
     def rows(self, name: str, delay: timedelta | None) -> DataFrame:

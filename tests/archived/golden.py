@@ -37,7 +37,7 @@ def _plain(value: Any) -> Any:
 
 
 def main() -> None:
-    from platform_core.stream.session import session
+    from platform_core.streaming.driver.session import session
 
     with tempfile.TemporaryDirectory() as folder:
         settings = load(environment={"WEIR_HOME": folder})

@@ -21,10 +21,10 @@ from platform_core.cutover import protocol
 from platform_core.cutover.model import Move
 from platform_core.declare.schemas import columns
 from platform_core.names import ReleaseId
-from platform_core.release.manifest import Manifest, Output
+from platform_core.release.manifest import FrozenOutput, Manifest
 from platform_core.settings import Settings
 from platform_core.storage import Place
-from platform_core.tables.delta import Output as DeltaOutput
+from platform_core.tables.delta import TableWriter as DeltaOutput
 from platform_core.tables.schema import delta_schema
 from tests.archived.frozen import RELEASE, by_its_code, last_line, unpacked
 from tests.conftest import Database
@@ -56,7 +56,7 @@ def test_the_manifest_of_today_is_read_by_the_code_of_then(settings: Settings) -
         fingerprint="f",
         declared={"name": JOB},
         topics={"frozen-stocks": "id"},
-        output=Output(table=JOB, schema="a INT", key=("a",)),
+        output=FrozenOutput(table=JOB, schema="a INT", key=("a",)),
         protocol=PROTOCOL,
         rows_version=ROWS_VERSION,
         created_at="2026-01-01T00:00:00+00:00",

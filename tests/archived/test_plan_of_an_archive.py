@@ -14,7 +14,7 @@ from platform_core.archived.protocol import PROTOCOL, command
 from platform_core.archived.rows import FIRST, ROWS_VERSION, reasons
 from platform_core.release import archive
 from platform_core.release.contents import copy
-from platform_core.release.plan.changes import Kind, Version, changes, kind_of
+from platform_core.release.plan.changes import ChangeKind, PlannedVersion, changes, kind_of
 from platform_core.release.plan.reach import Code
 from platform_core.settings import Settings
 from tests.archived.frozen import last_line, ran
@@ -29,17 +29,17 @@ def declared(settings: Settings, code: Path, protocol: int, job: str) -> Mapping
     return json.loads(last_line(told))["declared"]
 
 
-def told(settings: Settings, old: Path, new: Path, job: str) -> tuple[Kind, list[str]]:
+def told(settings: Settings, old: Path, new: Path, job: str) -> tuple[ChangeKind, list[str]]:
     """What the plan says of the platform's rows is left to the versions."""
-    was = Version(Code(old), declared(settings, old, 0, job), 0, FIRST)
-    now = Version(Code(new), declared(settings, new, PROTOCOL, job), PROTOCOL, FIRST)
+    was = PlannedVersion(Code(old), declared(settings, old, 0, job), 0, FIRST)
+    now = PlannedVersion(Code(new), declared(settings, new, PROTOCOL, job), PROTOCOL, FIRST)
     found = changes(was, now)
-    return kind_of(found), [f"{one} [{one.where}]" for one in found if one.kind is Kind.REPLAY]
+    return kind_of(found), [f"{one} [{one.where}]" for one in found if one.kind is ChangeKind.REPLAY]
 
 
 @pytest.mark.parametrize("job", JOBS)
 def test_the_platform_of_today_is_a_revision(settings: Settings, frozen_code: Path, fresh_code: Path, job: str) -> None:
-    assert told(settings, frozen_code, fresh_code, job) == (Kind.REVISION, [])
+    assert told(settings, frozen_code, fresh_code, job) == (ChangeKind.REVISION, [])
 
 
 def test_a_renamed_and_rewritten_module_of_the_platform_is_a_revision(
@@ -47,15 +47,15 @@ def test_a_renamed_and_rewritten_module_of_the_platform_is_a_revision(
 ) -> None:
     moved = tmp_path / "moved"
     copy(fresh_code, moved)
-    (moved / "platform_core/stream/intake.py").rename(moved / "platform_core/stream/parsing.py")
+    (moved / "platform_core/streaming/source/parsing.py").rename(moved / "platform_core/streaming/source/parsed.py")
     for path in moved.rglob("*.py"):
         text = path.read_text()
-        path.write_text(text.replace("stream.intake", "stream.parsing").replace("_unreadable", "_not_read"))
-    assert told(settings, frozen_code, moved, "clickstream") == (Kind.REVISION, [])
+        path.write_text(text.replace("source.parsing", "source.parsed").replace("_unreadable", "_not_read"))
+    assert told(settings, frozen_code, moved, "clickstream") == (ChangeKind.REVISION, [])
 
 
 def test_what_the_versions_of_rows_say_of_each_job_is_what_a_plan_says(settings: Settings, fresh_code: Path) -> None:
     for job in JOBS:
         values, code = declared(settings, fresh_code, PROTOCOL, job), Code(fresh_code)
-        was, now = (Version(code, values, PROTOCOL, version) for version in (FIRST, ROWS_VERSION))
+        was, now = (PlannedVersion(code, values, PROTOCOL, version) for version in (FIRST, ROWS_VERSION))
         assert [str(one) for one in changes(was, now)] == list(reasons(FIRST, ROWS_VERSION, values))

@@ -20,8 +20,8 @@ from platform_core.cutover import protocol, request
 from platform_core.names import ReleaseId
 from platform_core.operations.compare import compare
 from platform_core.release import archive
-from platform_core.release.candidate import Asked, release_candidate
-from platform_core.release.plan.changes import Kind
+from platform_core.release.candidate import CandidateOptions, release_candidate
+from platform_core.release.plan.changes import ChangeKind
 from platform_core.release.plan.plan import plan_of
 from platform_core.release.plan.tree import tree_of
 from platform_core.release.plan.trial import sides
@@ -87,7 +87,7 @@ def cut_over(platform: Platform, kind: str) -> None:
 
 def test_the_frozen_one_runs_live_by_its_own_modules_and_is_only_a_revision_away(platform: Platform) -> None:
     assert entered_by(platform, V1) == "platform_core.stream.driver"
-    assert plan_of(JOB, platform.settings, platform.store).kind is Kind.REVISION
+    assert plan_of(JOB, platform.settings, platform.store).kind is ChangeKind.REVISION
 
 
 def test_both_transforms_tried_over_the_same_records_differ_in_nothing(platform: Platform) -> None:
@@ -99,7 +99,7 @@ def test_both_transforms_tried_over_the_same_records_differ_in_nothing(platform:
 
 
 def test_a_candidate_of_today_follows_the_frozen_one_and_has_its_rows(platform: Platform) -> None:
-    release_candidate(JOB, platform.settings, platform.store, "a test", Asked(again=True))
+    release_candidate(JOB, platform.settings, platform.store, "a test", CandidateOptions(again=True))
     assert archive.verify(platform.settings, V2).protocol == PROTOCOL
     until(lambda: states(platform) == ["live", "following"], "the candidate follows")
     assert entered_by(platform, V2) == "platform_core.archived.run"

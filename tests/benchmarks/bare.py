@@ -17,9 +17,9 @@ from ingest.topics import PAGE_VIEWS, SEARCHES, STOCKS, USER_PROFILES, WORDCOUNT
 from platform_core.declare import Format, Topic
 from platform_core.declare.discover import load_job
 from platform_core.settings import Settings, load
-from platform_core.stream.inputs.kafka_source import connection
-from platform_core.stream.plan import laid_out
-from platform_core.stream.session import session
+from platform_core.streaming.driver.session import session
+from platform_core.streaming.source.kafka_source import connection
+from platform_core.streaming.transform.query_plan import laid_out
 from streaming_jobs.clickstream.job import clickstream, views_with_searches
 from streaming_jobs.stock_stats.job import ask_statistics, stock_stats
 from streaming_jobs.word_count.job import count_words, word_count

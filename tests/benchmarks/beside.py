@@ -17,7 +17,7 @@ from platform_core.control import positions, progress, releases, wanted
 from platform_core.control.facts import BatchFacts
 from platform_core.declare.discover import load_job
 from platform_core.names import ReleaseId
-from platform_core.release.candidate import Asked as AskedRelease
+from platform_core.release.candidate import CandidateOptions as AskedRelease
 from platform_core.release.candidate import release_candidate
 from platform_core.release.first import first_release
 from platform_core.services import process

@@ -23,7 +23,7 @@ from platform_core.declare.discover import load_job
 from platform_core.errors import UsageError
 from platform_core.names import ReleaseId
 from platform_core.read import open_tables
-from platform_core.release.candidate import Asked as AskedRelease
+from platform_core.release.candidate import CandidateOptions as AskedRelease
 from platform_core.release.candidate import release_candidate
 from platform_core.release.first import first_release
 from platform_core.services import process

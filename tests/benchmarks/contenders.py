@@ -57,7 +57,7 @@ def spark(_: str, left: str, right: str) -> float:
     from pyspark.sql import functions as F
 
     from platform_core.settings import load
-    from platform_core.stream.session import session
+    from platform_core.streaming.driver.session import session
 
     running = session(load(), "compare", **{"spark.driver.memory": "2g"})
     running.range(1).count()

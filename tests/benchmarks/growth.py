@@ -18,7 +18,7 @@ from platform_core.declare.discover import load_job
 from platform_core.names import ReleaseId
 from platform_core.settings import Settings
 from platform_core.storage import Place
-from platform_core.tables.delta import Output
+from platform_core.tables.delta import TableWriter
 from platform_core.tables.schema import table_schema
 from tests.benchmarks.asked import Asked
 from tests.benchmarks.figures import Figure, attempted
@@ -90,7 +90,7 @@ def _give_a_past(settings: Settings, job: StreamingJob, rows: int) -> None:
     """Written as another writer's, so that the release takes its own checkpoint for whole."""
     place = settings.storage.table(ReleaseId(job.name, 1)).uri
     Path(place).mkdir(parents=True)
-    output = Output(Place(place), table_schema(job.output), "past", job.output.key, job.output.description)
+    output = TableWriter(Place(place), table_schema(job.output), "past", job.output.key, job.output.description)
     values = {"rows": rows, "now": int(time.time()) - 60, "tickers": list(TICKERS)}
     query = HISTORY[job.name]
     with duckdb.connect() as duck:

@@ -14,7 +14,7 @@ from ingest.topics import STOCKS, USER_PROFILES
 from platform_core.declare import Lookup, RowRule, Stream, StreamingJob, Table
 from platform_core.declare.discover import load_daily_tables, load_jobs
 from platform_core.settings import ROOT
-from platform_core.stream.columns import Mismatch, check, check_daily
+from platform_core.streaming.transform.columns import Mismatch, check, check_daily
 from tests.cli.conftest import Weir
 
 TRADES = Stream(STOCKS, lateness="10 seconds")

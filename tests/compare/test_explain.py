@@ -14,9 +14,9 @@ from deltalake import DeltaTable, write_deltalake
 
 from ingest.topics import PAGE_VIEWS, SEARCHES, STOCKS, USER_PROFILES
 from platform_core.compare import Comparison, Side, compare, recomputed
-from platform_core.compare.explain import LATE, NOT_YET_DUE, Declared, neighbourhood, not_yet_due, taken
+from platform_core.compare.explain import LATE, NOT_YET_DUE, DeclaredClocks, neighbourhood, not_yet_due, taken
 from platform_core.compare.late import explained, told_apart
-from platform_core.compare.recomputed import Asked, Texts
+from platform_core.compare.recomputed import Recomputation, Texts
 from platform_core.control.position import Position
 from platform_core.declare import StreamingJob
 from platform_core.names import PART, ReleaseId
@@ -26,7 +26,7 @@ from platform_core.storage import Place
 from platform_core.testing import BATCH, QUIET, Record, record
 from platform_core.testing.script import records_of
 from platform_core.testing.stage import Stage
-from platform_core.testing.topics import Topics
+from platform_core.testing.topics import ScriptTopics
 from streaming_jobs.clickstream.job import clickstream
 from streaming_jobs.stock_stats.job import stock_stats
 
@@ -84,7 +84,7 @@ class Run:
 class Lab:
     def __init__(self, spark: SparkSession, folder: Path, job: StreamingJob, records: Sequence[Record]) -> None:
         self.spark, self.folder, self.job = spark, folder, job
-        self.topics = Topics(job, folder / "all")
+        self.topics = ScriptTopics(job, folder / "all")
         self.topics.append(records_of(records))
 
     def run(self, name: str, script: Sequence[Any]) -> Run:
@@ -103,7 +103,7 @@ class Lab:
         )
 
     def _explain(self, rows: pa.Table, left: Run, right: Run) -> Mapping[str, Sequence[int]]:
-        due = not_yet_due(rows, Declared.of(declared(self.job)), left.positions[-1], right.positions[-1])
+        due = not_yet_due(rows, DeclaredClocks.of(declared(self.job)), left.positions[-1], right.positions[-1])
         span = neighbourhood(rows)
         assert span is not None
         batches = {
@@ -162,7 +162,7 @@ def test_where_too_much_was_late_to_compute_each_row_a_bug_in_the_others_stays_u
 
 def only(monkeypatch: pytest.MonkeyPatch, way: str) -> None:
     """Rows are computed in this way alone."""
-    nothing: Callable[[Asked, str], set[Texts]] = lambda asked, side: {("unknown", asked.names[0], side)}  # noqa: E731
+    nothing: Callable[[Recomputation, str], set[Texts]] = lambda asked, side: {("unknown", asked.names[0], side)}  # noqa: E731
     other = "_in_spans" if way == "windows" else "_in_windows"
     monkeypatch.setattr(recomputed, other, nothing)
     monkeypatch.setattr(recomputed, "MOST_SPANS", 0 if way == "keys" else 60)
@@ -208,6 +208,10 @@ def test_rows_that_wait_for_a_clock_are_not_yet_due(spark: SparkSession, tmp_pat
 def test_a_job_without_a_clock_has_nothing_late() -> None:
     from streaming_jobs.word_count.job import word_count
 
-    assert not Declared.of(declared(word_count)).may_be_late
-    assert Declared.of(declared(stock_stats)) == Declared(final=False, clocked=True, watermarked=True, wait_ms=None)
-    assert Declared.of(declared(clickstream)) == Declared(final=True, clocked=True, watermarked=True, wait_ms=1000)
+    assert not DeclaredClocks.of(declared(word_count)).may_be_late
+    assert DeclaredClocks.of(declared(stock_stats)) == DeclaredClocks(
+        final=False, clocked=True, watermarked=True, wait_ms=None
+    )
+    assert DeclaredClocks.of(declared(clickstream)) == DeclaredClocks(
+        final=True, clocked=True, watermarked=True, wait_ms=1000
+    )

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator, MutableMapping
 
 FORBIDDEN = ("socket.", "subprocess.Popen", "os.exec", "os.posix_spawn", "os.fork", "os.system", "os.startfile")
-NOT_NEEDED = ("platform_core.settings", "platform_core.control", "platform_core.stream", "platform_core.testing")
+NOT_NEEDED = ("platform_core.settings", "platform_core.control", "platform_core.streaming", "platform_core.testing")
 
 
 class Watched(MutableMapping[str, str]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 
 from platform_core.declare import Raw, StreamingJob
-from platform_core.stream.columns import check
+from platform_core.streaming.transform.columns import check
 from platform_core.testing import Crash, Kit, Result
 from tests.contracts.conftest import Once
 from tests.contracts.inputs import malformed, script_for

@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 
 from platform_core.control import catch_up, leases, positions, releases
-from platform_core.control.catch_up import CatchUp, duration, gain
+from platform_core.control.catch_up import CatchUpProgress, duration, gain
 from platform_core.control.facts import BatchFacts
 from platform_core.control.leases import driver_lease
 from platform_core.control.owners import Owner
 from platform_core.control.position import Offsets, Position
-from platform_core.control.starts import Start
+from platform_core.control.starts import StartPosition
 from platform_core.control.store import ControlStore
 from platform_core.names import ReleaseId
 from tests.control.words import facts
 
-REPLAY = CatchUp("replay", read=600_000, left=400_000, rate=10_000, growth=2_000, live="stock_stats@v1")
+REPLAY = CatchUpProgress("replay", read=600_000, left=400_000, rate=10_000, growth=2_000, live="stock_stats@v1")
 
 
 def test_a_replay_says_what_is_left_and_when_it_can_be_live() -> None:
@@ -40,7 +40,7 @@ def test_no_replay_is_done_before_its_last_record() -> None:
 
 
 def test_before_two_batches_no_rate_is_made_up() -> None:
-    begun = CatchUp("replay", read=0, left=1_000, live="stock_stats@v1")
+    begun = CatchUpProgress("replay", read=0, left=1_000, live="stock_stats@v1")
     assert (begun.seconds, str(begun)) == (None, "replay 0 % done, 1,000 records left")
 
 
@@ -51,7 +51,7 @@ def test_a_replay_without_a_batch_for_a_minute_promises_no_time() -> None:
 
 
 def test_a_follower_that_is_a_step_away_says_what_it_is_behind() -> None:
-    follower = CatchUp("follow", read=10**6, left=1_500, rate=100, growth=100, live="stock_stats@v1")
+    follower = CatchUpProgress("follow", read=10**6, left=1_500, rate=100, growth=100, live="stock_stats@v1")
     assert str(follower) == "follows stock_stats@v1, 1,500 records behind"
     far = replace(follower, left=600_000, rate=5_000)
     assert str(far) == (
@@ -61,7 +61,7 @@ def test_a_follower_that_is_a_step_away_says_what_it_is_behind() -> None:
 
 
 def test_a_landing_goes_to_the_end_of_its_topic() -> None:
-    landing = CatchUp("landing", read=3_000, left=9_000, rate=10)
+    landing = CatchUpProgress("landing", read=3_000, left=9_000, rate=10)
     assert str(landing) == (
         "landing 25 % done, 9,000 records left, 10 records/s, at the end of its topics in about 15 minutes"
     )
@@ -101,7 +101,7 @@ def made(
     store: ControlStore, release: ReleaseId, state: Any, begins: Offsets | None = None, kind: str = "Stream"
 ) -> None:
     manifest = {"declared": {"inputs": {"trades": {"is": kind, "topic": {"name": "trades"}}}}}
-    start = None if begins is None else Start("earliest", None, begins)
+    start = None if begins is None else StartPosition("earliest", None, begins)
     with store.transaction() as cursor:
         releases.add(
             cursor, release, archive_sha256="", fingerprint="", manifest=manifest, topics={}, by="ann", state=state,

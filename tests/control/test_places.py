@@ -20,7 +20,7 @@ from platform_core.control.position import (
     same_place,
     told,
 )
-from platform_core.control.starts import Start
+from platform_core.control.starts import StartPosition
 
 # As 186ad77 wrote it, to the byte.
 OF_TOPICS = (
@@ -57,9 +57,9 @@ def test_tables_stand_beside_the_topics_and_come_back() -> None:
 
 def test_a_start_of_topics_is_the_same_text_as_ever_and_one_of_tables_comes_back() -> None:
     plain = {"asked": "earliest", "at_ms": None, "offsets": {"t": {"0": 3}}}
-    assert Start.of(plain).plain() == plain
-    both = Start("earliest", None, {"t": {0: 3}}, {"trades": V4})
-    assert Start.of(json.loads(json.dumps(both.plain()))) == both
+    assert StartPosition.of(plain).plain() == plain
+    both = StartPosition("earliest", None, {"t": {0: 3}}, {"trades": V4})
+    assert StartPosition.of(json.loads(json.dumps(both.plain()))) == both
     assert both.places == {"t": {0: 3}, "trades": V4}
 
 

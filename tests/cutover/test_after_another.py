@@ -22,7 +22,7 @@ from platform_core.cutover import protocol
 from platform_core.cutover.model import Cutover, Move
 from platform_core.errors import ServiceUnavailable
 from platform_core.names import ReleaseId
-from platform_core.stream.guard import Guard, StopRequested
+from platform_core.streaming.driver.lease_monitor import LeaseMonitor, StopRequested
 from tests.conftest import Database
 from tests.control.words import until
 from tests.cutover.words import HOUR, Pair, ask, pair
@@ -59,9 +59,9 @@ def distant(postgres: Database) -> Iterator[Distant]:
 
 
 @pytest.fixture
-def guard(distant: Distant, postgres: Database, one: Pair) -> Iterator[Guard]:
+def guard(distant: Distant, postgres: Database, one: Pair) -> Iterator[LeaseMonitor]:
     """Of the live release, at the end of its first batch."""
-    made = Guard(distant, postgres.settings, one.old.release, one.old.lease, None)
+    made = LeaseMonitor(distant, postgres.settings, one.old.release, one.old.lease, None)
     made.start()
     made.begin(0)
     made.committed(one.old.at)
@@ -107,7 +107,7 @@ def _driver(store: ControlStore, release: ReleaseId, state: str) -> Driver:
 
 
 def test_a_driver_that_stood_still_begins_no_batch_while_it_cannot_look(
-    guard: Guard, distant: Distant, one: Pair
+    guard: LeaseMonitor, distant: Distant, one: Pair
 ) -> None:
     found = _held(guard, one)
     distant.reached = False
@@ -119,7 +119,7 @@ def test_a_driver_that_stood_still_begins_no_batch_while_it_cannot_look(
 
 
 def test_what_a_driver_had_planned_as_the_live_one_never_begins_when_it_next_sees_the_way_back(
-    guard: Guard, distant: Distant, one: Pair
+    guard: LeaseMonitor, distant: Distant, one: Pair
 ) -> None:
     found = _held(guard, one)
     distant.reached = False
@@ -134,7 +134,7 @@ def test_what_a_driver_had_planned_as_the_live_one_never_begins_when_it_next_see
     assert guard.gate.begun == 1
 
 
-def _held(guard: Guard, one: Pair) -> Cutover:
+def _held(guard: LeaseMonitor, one: Pair) -> Cutover:
     one.new.commit(10)
     found = ask(one)
     until(lambda: _said(one) == one.old.at)
@@ -147,7 +147,7 @@ def _said(one: Pair) -> Position | None:
     return found.moves[0].paused_at if found else None
 
 
-def _begun(guard: Guard, batch: int) -> bool:
+def _begun(guard: LeaseMonitor, batch: int) -> bool:
     """Whether the gate lets it through, after several of its own looks."""
 
     class Enough(Exception):

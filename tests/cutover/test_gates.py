@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from platform_core.cutover.gates import Compared, Facts, refusals
+from platform_core.cutover.gates import GateComparison, GateFacts, refusals
 from platform_core.names import ReleaseId
 
 V1, V2 = ReleaseId("stock_stats", 1), ReleaseId("stock_stats", 2)
-READY = Facts("stock_stats", V1, V2, "following", True, Compared(True, (), 60.0), behind_seconds=12.0)
+READY = GateFacts("stock_stats", V1, V2, "following", True, GateComparison(True, (), 60.0), behind_seconds=12.0)
 
 
 def told(**changes: object) -> list[str]:
@@ -37,10 +37,13 @@ def test_a_candidate_that_follows_closely_and_was_compared_goes() -> None:
         ),
         ({"compared": None}, "stock_stats@v2 was never compared with stock_stats@v1"),
         (
-            {"compared": Compared(False, ("3 keys changed in avg_price", "1 key is missing"), 5.0)},
+            {"compared": GateComparison(False, ("3 keys changed in avg_price", "1 key is missing"), 5.0)},
             "stock_stats@v2 differs from stock_stats@v1: 3 keys changed in avg_price; 1 key is missing",
         ),
-        ({"compared": Compared(True, (), 1200.0)}, "the verdict on stock_stats@v2 is 20 minutes old, more than 15"),
+        (
+            {"compared": GateComparison(True, (), 1200.0)},
+            "the verdict on stock_stats@v2 is 20 minutes old, more than 15",
+        ),
         ({"failing_checks": ("no_nulls",)}, "stock_stats@v2 fails its check no_nulls"),
     ],
 )

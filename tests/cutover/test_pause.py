@@ -15,7 +15,7 @@ from platform_core.cutover import pause
 from platform_core.cutover.model import Cutover, Move
 from platform_core.cutover.pause import Pause
 from platform_core.names import ReleaseId
-from platform_core.stream.gate import Gate
+from platform_core.streaming.driver.batch_gate import BatchGate
 
 ONE, TWO = "one", "two"
 Near = Callable[[Cutover, ReleaseId], bool]
@@ -52,7 +52,7 @@ def near(stands: Stands) -> Near:
     """Both live releases at 100, both new ones at 50."""
     for release in stands.at:
         stands.at[release] = 100 if release.number == 1 else 50
-    of = {ReleaseId(job, 1): Pause(None, ReleaseId(job, 1), Gate()) for job in (ONE, TWO)}  # pyright: ignore
+    of = {ReleaseId(job, 1): Pause(None, ReleaseId(job, 1), BatchGate()) for job in (ONE, TWO)}  # pyright: ignore
     return lambda found, live: of[live].is_near(found)
 
 

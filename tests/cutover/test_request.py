@@ -10,7 +10,7 @@ import pytest
 from platform_core.control import releases, wanted
 from platform_core.control.store import ControlStore
 from platform_core.cutover import gates, protocol, request
-from platform_core.cutover.gates import Compared, Facts
+from platform_core.cutover.gates import GateComparison, GateFacts
 from platform_core.cutover.model import Cutover, Move
 from platform_core.errors import UsageError
 from platform_core.names import ReleaseId
@@ -39,8 +39,8 @@ def other(store: ControlStore) -> Pair:
     return pair(store, ReleaseId(f"asked_{next(_jobs)}", 1))
 
 
-def ready(_: ControlStore, move: Move) -> Facts:
-    return Facts(move.table, move.old, move.new, "following", True, Compared(True, (), 1.0), 1.0)
+def ready(_: ControlStore, move: Move) -> GateFacts:
+    return GateFacts(move.table, move.old, move.new, "following", True, GateComparison(True, (), 1.0), 1.0)
 
 
 def ask(*pairs: Pair) -> Cutover:
@@ -90,8 +90,8 @@ def test_a_rolled_back_release_is_cut_over_to_by_its_name(store: ControlStore, o
 
 
 def test_gates_refuse_with_everything_at_once(store: ControlStore, one: Pair) -> None:
-    def unready(_: ControlStore, move: Move) -> Facts:
-        return Facts(move.table, move.old, move.new, "replaying", True, None, None)
+    def unready(_: ControlStore, move: Move) -> GateFacts:
+        return GateFacts(move.table, move.old, move.new, "replaying", True, None, None)
 
     with pytest.raises(UsageError, match=r"is replaying; .* stands at no recent position of .*; .* never compared"):
         request.cut_over(store, [one.old.release.job], "ada", facts_of=unready)

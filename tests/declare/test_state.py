@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from ingest.topics import PAGE_VIEWS, STOCKS
 from platform_core.declare import Raw, RowRule, Stream, StreamingJob, Table
 from platform_core.errors import DeclarationError
-from platform_core.stream.query import STATE_STORE
+from platform_core.streaming.driver.query import STATE_STORE
 from platform_core.testing import Kit
 from streaming_jobs.clickstream.job import clickstream
 from streaming_jobs.word_count.job import word_count

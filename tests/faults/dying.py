@@ -13,16 +13,16 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from platform_core.stream import driver
-from platform_core.stream.batch import Batch
-from platform_core.stream.outlet import Outlet
-from platform_core.stream.rejects import Rejects
-from platform_core.stream.sink import Sink
+from platform_core.streaming.batch.value import Batch
+from platform_core.streaming.driver import process
+from platform_core.streaming.sink.output_topic import OutputTopic
+from platform_core.streaming.sink.protocol import Sink
+from platform_core.streaming.sink.rejects import Rejects
 
 BEFORE_TABLE = "before-table"  # computed, nothing written
 BEFORE_PUBLISH = "before-publish"  # the table has the batch, the topic has not
 BEFORE_CHECKPOINT = "before-checkpoint"  # table and topic have it, the checkpoint does not call it done
-_SINK: dict[str, Any] = {BEFORE_TABLE: Rejects, BEFORE_PUBLISH: Outlet, BEFORE_CHECKPOINT: Outlet}
+_SINK: dict[str, Any] = {BEFORE_TABLE: Rejects, BEFORE_PUBLISH: OutputTopic, BEFORE_CHECKPOINT: OutputTopic}
 
 
 def die_at(place: str, batches: int) -> None:
@@ -49,4 +49,4 @@ def _die() -> None:
 
 if __name__ == "__main__":
     die_at(sys.argv[1], int(sys.argv[2]))
-    sys.exit(driver.main(sys.argv[3:]))
+    sys.exit(process.main(sys.argv[3:]))

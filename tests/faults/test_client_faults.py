@@ -12,8 +12,8 @@ from platform_core.broker import Broker, NewTopic
 from platform_core.errors import Superseded
 from platform_core.services import kafka, ports
 from platform_core.settings import Settings, load
-from platform_core.stream import publish
-from platform_core.stream.publish import Message, TransactionalPublisher
+from platform_core.streaming.sink import publish
+from platform_core.streaming.sink.publish import Message, TransactionalPublisher
 from tests.stack.running import Platform, until
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(300)]

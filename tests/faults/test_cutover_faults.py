@@ -15,7 +15,7 @@ from platform_core.cutover import protocol, request
 from platform_core.cutover.model import Cutover
 from platform_core.names import ReleaseId
 from platform_core.operations.compare import compare
-from platform_core.release.candidate import Asked, release_candidate
+from platform_core.release.candidate import CandidateOptions, release_candidate
 from platform_core.services import postgres
 from platform_core.testing.oracle import Closing, Oracle
 from tests.conftest import Broker
@@ -41,7 +41,7 @@ def platform(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         wanted.want(running.store, V1, "run", "a test")
         running.supervise()
         running.works(V1)
-        release_candidate(JOB, running.settings, running.store, "a test", Asked(again=True))
+        release_candidate(JOB, running.settings, running.store, "a test", CandidateOptions(again=True))
         until(lambda: releases.get(running.store, V2).state == "following", "the candidate follows")
         yield running
 

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from platform_core.control import aliases, leases, releases, wanted
 from platform_core.names import ReleaseId
-from platform_core.release.candidate import Asked, release_candidate
+from platform_core.release.candidate import CandidateOptions, release_candidate
 from platform_core.services import kafka, ports, postgres
 from platform_core.settings import load as load_settings
 from platform_core.testing.oracle import Oracle
@@ -122,7 +122,9 @@ def test_a_supervisor_that_slept_through_its_lease_wakes_up_and_leaves_the_drive
 
 def test_all_resumes_after_everything_was_killed_at_once(platform: Platform, streams: list[ReleaseId]) -> None:
     """A candidate among them, wherever it is."""
-    candidate = release_candidate("word_count", platform.settings, platform.store, "a test", Asked(again=True)).id
+    candidate = release_candidate(
+        "word_count", platform.settings, platform.store, "a test", CandidateOptions(again=True)
+    ).id
     platform.works(candidate, batches=1)
     before = _states(platform)
     positions = {release: platform.batch(release) for release in streams}

@@ -19,7 +19,7 @@ from platform_core.control.gaps import Gap
 from platform_core.control.position import Offsets
 from platform_core.names import ReleaseId
 from platform_core.settings import Settings
-from platform_core.stream.inputs.kafka_source import records_in
+from platform_core.streaming.source.kafka_source import records_in
 from platform_core.testing import commits
 from platform_core.testing.oracle import Closing, Oracle
 from tests.conftest import Broker

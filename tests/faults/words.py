@@ -9,14 +9,14 @@ from pathlib import Path
 from deltalake import DeltaTable
 
 from platform_core.control import drivers, leases
-from platform_core.control.drivers import Driver
+from platform_core.control.drivers import DriverState
 from platform_core.names import ReleaseId
 from tests.stack.running import Platform, Running, until
 
 REFUSED, KILLED = 66, -9
 
 
-def said(platform: Platform, release: ReleaseId) -> Driver:
+def said(platform: Platform, release: ReleaseId) -> DriverState:
     told = drivers.get(platform.store, release)
     assert told is not None
     return told

@@ -18,11 +18,11 @@ from platform_core.declare import Bytes, Format, Json, Publish, Stream, Text, To
 from platform_core.declare.publishing import Part
 from platform_core.declare.schemas import columns
 from platform_core.formats import codec
-from platform_core.stream.intake import parsed
-from platform_core.stream.publish import encoded
+from platform_core.streaming.sink.publish import encoded
+from platform_core.streaming.source.parsing import parsed
 from platform_core.tables.schema import arrow_schema, delta_schema
 from platform_core.testing import Record, at, record
-from platform_core.testing.topics import Topics
+from platform_core.testing.topics import ScriptTopics
 from tests.testing import jobs
 
 Row = dict[str, Any]
@@ -109,7 +109,7 @@ def published(form: Format, duck: duckdb.DuckDBPyConnection) -> list[bytes | Non
 def read(spark: SparkSession, folder: Path, form: Format, values: list[Record]) -> list[tuple[Any, Row]]:
     """Why each is refused, or None, and the columns that a transform would see, of those that are not."""
     stream = Stream(topic(form))
-    topics = Topics(jobs.job("j", lambda purchases: purchases, "a INT", inputs={"purchases": stream}), folder)
+    topics = ScriptTopics(jobs.job("j", lambda purchases: purchases, "a INT", inputs={"purchases": stream}), folder)
     topics.append(values)
     found = parsed(topics.between(spark, {}, topics.end(0)), stream).orderBy("offset")
     kept = [F.when(F.col("reason").isNull(), F.col(f"v.{name}")).alias(name) for name in EXAMPLES[form].names]

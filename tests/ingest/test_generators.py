@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ingest.generators import clicks, lines, stocks
-from ingest.generators.records import Generator, Record
+from ingest.generators.records import GeneratedRecord, Generator
 from ingest.topics import PAGE_VIEWS, SEARCHES, USER_PROFILES
 
 START = 1_700_000_000_000
@@ -21,15 +21,15 @@ ALL = [stocks.STOCK_TRADES, clicks.of_users(100), lines.of_words(500)]
 every_generator = pytest.mark.parametrize("generator", ALL, ids=lambda one: one.name)
 
 
-def first(generator: Generator, count: int, seed: int = 1, rate: float | None = None) -> list[Record]:
+def first(generator: Generator, count: int, seed: int = 1, rate: float | None = None) -> list[GeneratedRecord]:
     return list(islice(generator.records(seed, START, rate or generator.rate), count))
 
 
-def digest(records: list[Record]) -> str:
+def digest(records: list[GeneratedRecord]) -> str:
     return hashlib.sha256(repr([tuple(record) for record in records]).encode()).hexdigest()[:16]
 
 
-def parsed(record: Record) -> Any:
+def parsed(record: GeneratedRecord) -> Any:
     return json.loads(record.value or b"null")
 
 

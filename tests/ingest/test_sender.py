@@ -18,7 +18,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from ingest.generators.__main__ import main, told
 from ingest.generators.faults import Sent
-from ingest.generators.records import Record
+from ingest.generators.records import GeneratedRecord
 from ingest.generators.sender import Summary, paced
 from ingest.generators.stocks import records
 from ingest.topics import PAGE_VIEWS, SEARCHES, STOCKS, USER_PROFILES, WORDCOUNT_INPUT
@@ -38,7 +38,7 @@ class Clock:
 
 
 def due(*milliseconds: int) -> list[Sent]:
-    return [Sent(at, Record("t", None, b"", at), "") for at in milliseconds]
+    return [Sent(at, GeneratedRecord("t", None, b"", at), "") for at in milliseconds]
 
 
 def test_a_record_goes_out_when_it_is_due() -> None:
@@ -151,7 +151,7 @@ def run(broker: Any, *arguments: str) -> Any:
     return json.loads(told)
 
 
-def consumed(broker: Any, topic: str, partitions: int, count: int, seconds: float = 30) -> list[Record]:
+def consumed(broker: Any, topic: str, partitions: int, count: int, seconds: float = 30) -> list[GeneratedRecord]:
     """At least `count` records, in the order of their partitions; fewer when they have not come in time."""
     consumer = Consumer({"bootstrap.servers": broker.servers, "group.id": "generators"})
     try:
@@ -161,9 +161,9 @@ def consumed(broker: Any, topic: str, partitions: int, count: int, seconds: floa
         consumer.close()
 
 
-def _until(consumer: Consumer, count: int, deadline: float) -> Iterator[Record]:
+def _until(consumer: Consumer, count: int, deadline: float) -> Iterator[GeneratedRecord]:
     while count > 0 and time.monotonic() < deadline:
         for message in consumer.consume(5000, 0.2):
             if message.error() is None:
                 count -= 1
-                yield Record(str(message.topic()), message.key(), message.value(), message.timestamp()[1])  # pyright: ignore
+                yield GeneratedRecord(str(message.topic()), message.key(), message.value(), message.timestamp()[1])  # pyright: ignore

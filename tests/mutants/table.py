@@ -38,27 +38,27 @@ MUTANTS = (
     ),
     Mutant(
         "watermark_of_a_step",
-        "platform_core/stream/steps.py",
+        "platform_core/streaming/checkpoint/planned_batches.py",
         'facts |= {"batchWatermarkMs": watermark_ms, ',
         "facts |= {",
-        ("tests/stream/test_steps.py::test_a_step_ends_where_it_was_told_to_in_every_source",),
+        ("tests/streaming/checkpoint/test_planned_batches.py::test_a_step_ends_where_it_was_told_to_in_every_source",),
     ),
     Mutant(
         "late_rule",
-        "platform_core/stream/intake.py",
+        "platform_core/streaming/source/parsing.py",
         "return behind > int(part.late_after.total_seconds() * 1000)",
         "return behind >= int(part.late_after.total_seconds() * 1000)",
         (
-            "tests/stream/test_intake.py::"
+            "tests/streaming/source/test_parsing.py::"
             "test_a_field_as_event_time_makes_records_late_and_early_by_their_own_timestamp",
         ),
     ),
     Mutant(
         "reject_limit",
-        "platform_core/stream/rejects.py",
+        "platform_core/streaming/sink/rejects.py",
         "if bad >= _FEW and bad > self._share * seen:",
         "if bad >= _FEW and bad > seen:",
-        ("tests/stream/test_rejects.py::test_over_the_limit_the_job_stops_and_says_where_what_and_what_to_do",),
+        ("tests/streaming/sink/test_rejects.py::test_over_the_limit_the_job_stops_and_says_where_what_and_what_to_do",),
     ),
     Mutant(
         "hand_over",

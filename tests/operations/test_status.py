@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from platform_core.control.drivers import Driver
+from platform_core.control.drivers import DriverState
 from platform_core.control.facts import BatchFacts
 from platform_core.control.progress import Progress, Totals
 from platform_core.control.releases import Release
@@ -15,7 +15,7 @@ from platform_core.control.services import Beat
 from platform_core.control.wanted import Wanted
 from platform_core.cutover.model import Cutover, Move
 from platform_core.names import ReleaseId
-from platform_core.operations.status import Facts, lines, state_of
+from platform_core.operations.status import StatusFacts, lines, state_of
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 V1 = ReleaseId("stock_stats", 1)
@@ -25,7 +25,7 @@ def wanted(state: Any, reason: str = "") -> Wanted:
     return Wanted(V1, state, 1, "ann", reason, NOW)
 
 
-def driver(state: Any, **more: Any) -> Driver:
+def driver(state: Any, **more: Any) -> DriverState:
     known: dict[str, Any] = {
         "release": V1,
         "state": state,
@@ -40,16 +40,16 @@ def driver(state: Any, **more: Any) -> Driver:
         "given_up": False,
         "updated_at": NOW,
     }
-    return Driver(**{**known, **more})
+    return DriverState(**{**known, **more})
 
 
 def release(number: int = 1, state: Any = "live") -> Release:
     return Release(ReleaseId("stock_stats", number), state, "", "", {}, {}, NOW, "ann", "", NOW)
 
 
-def facts(*releases: Release, **more: Any) -> Facts:
+def facts(*releases: Release, **more: Any) -> StatusFacts:
     known: dict[str, Any] = {"wanted": {}, "drivers": {}, "alive": frozenset(), "progress": {}, "beats": {}}
-    return Facts(releases=releases, **{**known, **more})
+    return StatusFacts(releases=releases, **{**known, **more})
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def facts(*releases: Release, **more: Any) -> Facts:
         (wanted("pause"), None, False, "paused"),
     ],
 )
-def test_the_state_is_one_word(asked: Wanted | None, found: Driver | None, alive: bool, word: str) -> None:
+def test_the_state_is_one_word(asked: Wanted | None, found: DriverState | None, alive: bool, word: str) -> None:
     assert state_of(asked, found, alive=alive) == word
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dagster as dg
 
-from platform_core.orchestrate.facts import NOTHING_YET, Told, live_facts, table_facts, topic_facts
+from platform_core.orchestrate.facts import NOTHING_YET, LastReport, live_facts, table_facts, topic_facts
 from tests.orchestrate.sightings import batch, running, topic
 
 NOW = 1_800_000_000.0
@@ -15,17 +15,17 @@ def test_the_first_progress_is_told_at_once() -> None:
 
 
 def test_progress_is_told_once_a_minute() -> None:
-    told = Told("stock_stats@v1", 100, at=1000.0)
+    told = LastReport("stock_stats@v1", 100, at=1000.0)
     assert not told.due("stock_stats@v1", 200, now=1059.0)
     assert told.due("stock_stats@v1", 200, now=1060.0)
 
 
 def test_a_stream_that_stands_still_is_not_told_of() -> None:
-    assert not Told("stock_stats@v1", 100, at=1000.0).due("stock_stats@v1", 100, now=9000.0)
+    assert not LastReport("stock_stats@v1", 100, at=1000.0).due("stock_stats@v1", 100, now=9000.0)
 
 
 def test_another_release_is_told_at_once() -> None:
-    assert Told("stock_stats@v1", 100, at=1000.0).due("stock_stats@v2", 100, now=1001.0)
+    assert LastReport("stock_stats@v1", 100, at=1000.0).due("stock_stats@v2", 100, now=1001.0)
 
 
 def test_facts_of_a_table_are_of_the_last_minute() -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from platform_core.declare import Topic as Declared
 from platform_core.orchestrate import health
-from platform_core.orchestrate.health import Verdict
-from platform_core.orchestrate.sightings import Driver, Supervisor, behind
+from platform_core.orchestrate.health import HealthResult
+from platform_core.orchestrate.observed_state import ObservedDriver, ObservedSupervisor, behind
 from tests.orchestrate.sightings import (
     ALIVE,
     DEAD,
@@ -25,7 +25,7 @@ OLD = replace(ALIVE, age=3600.0)
 STOCKS = Declared(name="stocks", value="price BIGINT", partitions=1)
 
 
-def seen(verdict: Verdict) -> str:
+def seen(verdict: HealthResult) -> str:
     return "passed" if verdict.passed else "error" if verdict.grave else "warning"
 
 
@@ -51,7 +51,9 @@ def test_a_driver_has_a_minute_to_begin_and_no_more() -> None:
 
 
 def test_a_driver_that_was_given_up_says_why_and_what_to_do() -> None:
-    driver = Driver("failed", lease_alive=False, failures=5, given_up=True, reason="51 of 100 records rejected.")
+    driver = ObservedDriver(
+        "failed", lease_alive=False, failures=5, given_up=True, reason="51 of 100 records rejected."
+    )
     verdict = health.driver_alive(running(driver=driver), behind=10)
     assert seen(verdict) == "error"
     assert "stays stopped" in verdict.says
@@ -143,11 +145,11 @@ def test_used_rejected_late_and_filtered_make_up_what_was_delivered() -> None:
 
 @pytest.mark.parametrize(("silent_for", "outcome"), [(2.0, "passed"), (31.0, "error"), (None, "error")])
 def test_a_supervisor_that_is_silent_for_half_a_minute_is_an_error(silent_for: float | None, outcome: str) -> None:
-    assert seen(health.supervised(Supervisor(silent_for))) == outcome
+    assert seen(health.supervised(ObservedSupervisor(silent_for))) == outcome
 
 
 def test_without_a_control_store_nothing_else_is_said() -> None:
-    away = Supervisor(trouble="Control store 127.0.0.1:19432 is away.")
+    away = ObservedSupervisor(trouble="Control store 127.0.0.1:19432 is away.")
     assert [(v.check, seen(v)) for v in health.verdicts(None, None, broker(), away, 0.5)] == [("supervised", "error")]
 
 
@@ -163,8 +165,8 @@ def test_every_check_is_judged_once() -> None:
 
 
 def test_a_verdict_is_no_news_when_only_its_numbers_changed() -> None:
-    assert health.supervised(Supervisor(31.0)).gist == health.supervised(Supervisor(46.0)).gist
-    assert health.supervised(Supervisor(31.0)).gist != health.supervised(Supervisor(None)).gist
+    assert health.supervised(ObservedSupervisor(31.0)).gist == health.supervised(ObservedSupervisor(46.0)).gist
+    assert health.supervised(ObservedSupervisor(31.0)).gist != health.supervised(ObservedSupervisor(None)).gist
 
 
 def test_a_topic_that_is_as_declared_passes() -> None:

@@ -8,13 +8,15 @@ import dagster as dg
 import pytest
 
 from platform_core.orchestrate.keys import OVERVIEW
-from platform_core.orchestrate.overview import Stream, does, numbers, overview_told, table
+from platform_core.orchestrate.overview import StreamSummary, does, numbers, overview_told, table
 from tests.orchestrate.conftest import Stage
 from tests.orchestrate.sightings import DEAD, batch, running
 
 NOW = 1_800_000_000.0
-RUNS = Stream("stock_stats", running(batch(records_per_second=48.0, freshness=0.4), watermark_ms=1_799_999_990_000), 7)
-NEVER = Stream("clickstream", None, None)
+RUNS = StreamSummary(
+    "stock_stats", running(batch(records_per_second=48.0, freshness=0.4), watermark_ms=1_799_999_990_000), 7
+)
+NEVER = StreamSummary("clickstream", None, None)
 
 
 def test_each_stream_is_a_line_that_leads_to_its_page() -> None:
@@ -27,12 +29,12 @@ def test_each_stream_is_a_line_that_leads_to_its_page() -> None:
 
 
 def test_a_stream_that_should_run_and_does_not_says_so() -> None:
-    assert does(Stream("stock_stats", running(driver=DEAD), 0)) == "wanted to run, no driver"
-    assert does(Stream("stock_stats", running(wanted="pause"), 0)) == "paused"
+    assert does(StreamSummary("stock_stats", running(driver=DEAD), 0)) == "wanted to run, no driver"
+    assert does(StreamSummary("stock_stats", running(wanted="pause"), 0)) == "paused"
 
 
 def test_its_numbers_have_one_shape_whatever_is_known() -> None:
-    before, now = numbers([Stream("stock_stats", None, None)], [], NOW), numbers([RUNS], ["a run"], NOW)
+    before, now = numbers([StreamSummary("stock_stats", None, None)], [], NOW), numbers([RUNS], ["a run"], NOW)
     assert before.keys() == now.keys()
     assert (now["records/s of stock_stats"], now["behind of stock_stats"]) == (48.0, 7)
 

@@ -17,7 +17,7 @@ from platform_core.control.store import ControlStore
 from platform_core.release import archive
 from platform_core.release.contents import JARS_LOCK, LOCK, archive_digest, copy, seal
 from platform_core.release.environment import STAMP
-from platform_core.release.manifest import CODE, MANIFEST, Manifest, Output
+from platform_core.release.manifest import CODE, MANIFEST, FrozenOutput, Manifest
 from platform_core.settings import ROOT, Settings
 from tests.conftest import Broker, Database
 
@@ -110,7 +110,7 @@ def frozen_by_hand(settings: Settings, tree: Tree, number: int = 1) -> Manifest:
         fingerprint="",
         declared={},
         topics={},
-        output=Output(table=tree.job, schema="line STRING", key=("line",)),
+        output=FrozenOutput(table=tree.job, schema="line STRING", key=("line",)),
         protocol=PROTOCOL,
         rows_version=ROWS_VERSION,
         created_at="2026-01-01T00:00:00+00:00",

@@ -11,12 +11,12 @@ from confluent_kafka import TopicPartition
 from platform_core.broker import TopicFacts
 from platform_core.control import audit, releases, revisions, wanted
 from platform_core.control.releases import Release
-from platform_core.control.starts import Start
+from platform_core.control.starts import StartPosition
 from platform_core.control.store import ControlStore
 from platform_core.errors import ArchiveError, UsageError, WeirError
 from platform_core.names import ReleaseId
 from platform_core.release import archive, starting
-from platform_core.release.candidate import Asked, release_candidate
+from platform_core.release.candidate import CandidateOptions, release_candidate
 from platform_core.release.first import first_release
 from platform_core.release.manifest import CODE
 from platform_core.release.revising import go_back, revise
@@ -82,7 +82,7 @@ def live(settings: Settings, store: ControlStore, tree: Tree) -> Release:
 
 
 def _release(tree: Tree, settings: Settings, store: ControlStore, **asked: object) -> Release:
-    return release_candidate(tree.job, settings, store, "ann", Asked(**asked))  # type: ignore[arg-type]
+    return release_candidate(tree.job, settings, store, "ann", CandidateOptions(**asked))  # type: ignore[arg-type]
 
 
 @pytest.mark.stack
@@ -92,7 +92,7 @@ def test_a_candidate_replays_from_its_start_and_is_wanted(
     broker.produce(f"lines-{tree.job}", (None, b"a"), partition=1)
     tree.edit(*ROWS)
     made = _release(tree, settings, store, note="no doubles")
-    start = Start("earliest", None, {f"lines-{tree.job}": {0: 0, 1: 0}})
+    start = StartPosition("earliest", None, {f"lines-{tree.job}": {0: 0, 1: 0}})
     assert (made.id.number, made.state, made.reason, made.replay_from) == (2, "replaying", "no doubles", start)
     assert releases.get(store, made.id) == made
     asked = wanted.of(store, made.id)

@@ -19,12 +19,12 @@ from platform_core.declare import Table
 from platform_core.names import ReleaseId
 from platform_core.release.first import first_release
 from platform_core.release.plan import wording
-from platform_core.release.plan.changes import Kind
+from platform_core.release.plan.changes import ChangeKind
 from platform_core.release.plan.estimate import estimated
 from platform_core.release.plan.plan import notes, plan_of
 from platform_core.release.plan.reading import Reading, TopicReading
 from platform_core.settings import Settings
-from platform_core.tables.delta import Output
+from platform_core.tables.delta import TableWriter
 from platform_core.tables.schema import table_schema
 from tests.conftest import Broker
 from tests.release.conftest import Tree
@@ -88,7 +88,7 @@ def live(settings: Settings, store: ControlStore, tree: Tree) -> Release:
 @pytest.mark.stack
 def test_an_unchanged_tree_has_no_plan(settings: Settings, store: ControlStore, tree: Tree, live: Release) -> None:
     found = plan_of(tree.job, settings, store)
-    assert (found.kind, found.changes, found.live) == (Kind.NONE, (), str(live.id))
+    assert (found.kind, found.changes, found.live) == (ChangeKind.NONE, (), str(live.id))
     assert wording.text(found) == (
         f"{tree.job}: no change, compared with {live.id}\n  The live release runs this code already."
     )
@@ -101,7 +101,7 @@ def test_a_comment_is_a_revision_and_costs_nothing(
     _ = live
     tree.edit("Lines, as they come.", "Lines.")
     found = plan_of(tree.job, settings, store)
-    assert (found.kind, found.reading) == (Kind.REVISION, None)
+    assert (found.kind, found.reading) == (ChangeKind.REVISION, None)
     assert f"weir release {tree.job} --revision" in wording.text(found)
 
 
@@ -116,7 +116,7 @@ def test_a_replay_is_told_with_records_bytes_age_and_retention(
     broker.produce(f"lines-{tree.job}", *records, partition=1, at=now)
     tree.edit('lines.select("line")', 'lines.select("line").distinct()')
     found = plan_of(tree.job, settings, store)
-    assert found.kind is Kind.REPLAY
+    assert found.kind is ChangeKind.REPLAY
     assert found.reading is not None
     topic = found.reading.topics[0]
     assert (topic.records, topic.bytes, topic.oldest_offsets) == (80, 8000, {0: 0, 1: 0})
@@ -152,7 +152,7 @@ def test_time_and_room_come_from_the_live_release(
     lease = leases.acquire(store, leases.driver_lease(live.id), Owner.this_process(), 30)
     positions.record(store, lease, Position(str(live.id), 0, {}), _facts(50_000, 0.5), 1)
     schema = table_schema(Table(name="t", schema="line STRING", key=("line",)))
-    Output(settings.storage.table(live.id), schema, str(live.id), ("line",)).write(
+    TableWriter(settings.storage.table(live.id), schema, str(live.id), ("line",)).write(
         pa.table({"line": ["a", "b"]}), 0, "{}"
     )
     tree.edit('lines.select("line")', 'lines.select("line").distinct()')
@@ -191,7 +191,7 @@ def test_a_topic_made_again_must_be_replayed(
     broker.delete(f"lines-{tree.job}")
     broker.create(f"lines-{tree.job}", 2)
     found = plan_of(tree.job, settings, store)
-    assert found.kind is Kind.REPLAY
+    assert found.kind is ChangeKind.REPLAY
     assert str(found.changes[0]).endswith(f"was deleted and created again since {live.id} was made")
 
 
@@ -203,7 +203,7 @@ def test_a_broker_that_is_away_leaves_the_reasons(
     tree.edit('lines.select("line")', 'lines.select("line").distinct()')
     away = settings.model_copy(update={"kafka": settings.kafka.model_copy(update={"port": 1})})
     found = plan_of(tree.job, away, store)
-    assert (found.kind, found.reading) == (Kind.REPLAY, None)
+    assert (found.kind, found.reading) == (ChangeKind.REPLAY, None)
     assert "What the broker holds is not known: Kafka at 127.0.0.1:1 did not" in found.notes[0]
 
 
@@ -222,5 +222,5 @@ def test_a_plan_in_markdown_is_a_table_of_reasons(
 @pytest.mark.stack
 def test_a_job_that_was_never_started_reads_everything(settings: Settings, store: ControlStore, tree: Tree) -> None:
     found = plan_of(tree.job, settings, store)
-    assert (found.kind, found.live) == (Kind.REPLAY, None)
+    assert (found.kind, found.live) == (ChangeKind.REPLAY, None)
     assert f"`weir start {tree.job}` makes the first release." in wording.text(found)

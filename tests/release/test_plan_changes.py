@@ -15,12 +15,12 @@ from platform_core.declare.discover import load_job
 from platform_core.release.contents import LOCK, copy
 from platform_core.release.declared import declared
 from platform_core.release.plan import fields
-from platform_core.release.plan.changes import Change, Kind, Version, changes, kind_of
+from platform_core.release.plan.changes import ChangeKind, DeclaredChange, PlannedVersion, changes, kind_of
 from platform_core.release.plan.reach import Code, Reach, transform_roots
 from platform_core.settings import ROOT
 from tests.release.conftest import Tree
 
-Edited = Callable[..., list[Change]]
+Edited = Callable[..., list[DeclaredChange]]
 
 _JOB = '''
 """Sums."""
@@ -61,24 +61,26 @@ def edited(tree: Tree, tmp_path: Path) -> Edited:
     copy(tree.root, tmp_path / "old")
     values: dict[str, Any] = {"name": tree.job, "inputs": {}, "publish": None}
 
-    def edit(old: str, new: str, file: str | None = None) -> list[Change]:
+    def edit(old: str, new: str, file: str | None = None) -> list[DeclaredChange]:
         path = tree.root / (file or tree.module.relative_to(tree.root)).__str__().format(job=tree.job)
         text = path.read_text()
         assert old in text
         path.write_text(text.replace(old, new))
-        was, now = (Version(Code(root), values, PROTOCOL, ROWS_VERSION) for root in (tmp_path / "old", tree.root))
+        was, now = (
+            PlannedVersion(Code(root), values, PROTOCOL, ROWS_VERSION) for root in (tmp_path / "old", tree.root)
+        )
         return changes(was, now)
 
     return edit
 
 
-def _told(found: list[Change]) -> list[str]:
+def _told(found: list[DeclaredChange]) -> list[str]:
     return [f"{one.kind.value}: {one}" for one in found]
 
 
 def test_the_same_tree_has_no_change(edited: Edited) -> None:
     assert edited("totals", "totals") == []
-    assert kind_of([]) is Kind.NONE
+    assert kind_of([]) is ChangeKind.NONE
 
 
 @pytest.mark.parametrize(
@@ -134,13 +136,15 @@ def test_a_transform_that_looks_names_up_reaches_all_of_its_module(edited: Edite
 
 
 def test_the_platform_is_a_revision(edited: Edited) -> None:
-    guard = "platform_core/stream/guard.py"
+    guard = "platform_core/streaming/driver/lease_monitor.py"
     assert _told(edited("_MARGIN = 2.0", "_MARGIN = 3.0", guard)) == ["revision: outside the transform: _MARGIN"]
 
 
 def test_another_version_of_the_platforms_rows_must_be_replayed(tree: Tree) -> None:
     values: dict[str, Any] = {"name": tree.job, "inputs": {}, "publish": None}
-    was, now = (Version(Code(tree.root), values, PROTOCOL, version) for version in (ROWS_VERSION + 1, ROWS_VERSION))
+    was, now = (
+        PlannedVersion(Code(tree.root), values, PROTOCOL, version) for version in (ROWS_VERSION + 1, ROWS_VERSION)
+    )
     assert _told(changes(was, now)) == [
         f"must replay: the platform makes rows of version {ROWS_VERSION + 1} in the release, "
         f"of version {ROWS_VERSION} here"

@@ -26,8 +26,8 @@ from platform_core.release.plan.recent import length, newest_of, recent
 from platform_core.release.plan.tree import tree_of
 from platform_core.release.plan.trial import CUT, Trial, outside, sides
 from platform_core.settings import Settings
-from platform_core.stream.intake import taken
-from platform_core.stream.plan import streamed
+from platform_core.streaming.source.parsing import taken
+from platform_core.streaming.transform.query_plan import streamed
 from tests.conftest import Broker
 from tests.release.conftest import Tree
 

@@ -14,17 +14,17 @@ from platform_core.control.facts import BatchFacts
 from platform_core.control.owners import Owner
 from platform_core.control.position import Position
 from platform_core.control.releases import Release
-from platform_core.control.starts import Start
+from platform_core.control.starts import StartPosition
 from platform_core.control.store import ControlStore
 from platform_core.declare import Format, Raw, StreamingJob, Topic, as_landed, raw_table
 from platform_core.errors import UsageError
 from platform_core.names import PART, ReleaseId
-from platform_core.release.candidate import Asked, release_candidate
+from platform_core.release.candidate import CandidateOptions, release_candidate
 from platform_core.release.declared import declared as told_of
 from platform_core.release.first import first_release
 from platform_core.release.starting import start_of
 from platform_core.settings import Settings
-from platform_core.stream.sinks import output_of
+from platform_core.streaming.sink.table import output_of
 from tests.conftest import Broker
 from tests.release.conftest import Tree
 
@@ -51,7 +51,7 @@ def test_records_that_are_gone_but_landed_can_be_replayed(
     moment = datetime.fromtimestamp(began + 2, UTC).isoformat()
     declared = {"inputs": {"lines": {"is": "Stream", "topic": {"name": topic}}}}
     assert start_of(settings, store, declared, moment, None).offsets == {topic: {0: 2, 1: 0}}
-    assert release_candidate(tree.job, settings, store, "ann", Asked()).replay_from == Start(
+    assert release_candidate(tree.job, settings, store, "ann", CandidateOptions()).replay_from == StartPosition(
         "earliest", None, {topic: {0: 0, 1: 0}}
     )
     releases.set_state(store, landing, "retired", "a test", by="ann")
@@ -112,5 +112,5 @@ def test_a_replay_that_would_lose_the_race_is_refused_with_figures(
     with pytest.raises(
         UsageError, match=r"would lose the race: topic .* keeps records for 1 hours, reading .* about 40"
     ):
-        release_candidate(tree.job, settings, store, "ann", Asked())
+        release_candidate(tree.job, settings, store, "ann", CandidateOptions())
     assert len(releases.of_job(store, tree.job)) == 1

@@ -11,12 +11,12 @@ import pytest
 
 from platform_core.services import classes, java
 from platform_core.settings import ROOT, Settings, load
-from platform_core.stream.session import JAVA_OPTIONS, session_conf
+from platform_core.streaming.driver.session import JAVA_OPTIONS, session_conf
 
 _LOADED = """
 import sys
 from platform_core.settings import load
-from platform_core.stream.session import JAVA_OPTIONS, session, session_conf
+from platform_core.streaming.driver.session import JAVA_OPTIONS, session, session_conf
 
 options = session_conf(load(), "")[JAVA_OPTIONS]
 session(load(), "shared", **{JAVA_OPTIONS: options + " -Xlog:class+load=info:file=" + sys.argv[1]}).stop()

@@ -30,7 +30,7 @@ from platform_core.release.first import first_release
 from platform_core.services import ports, postgres, process
 from platform_core.services.service import Service, begin, start
 from platform_core.settings import ROOT, Settings, load
-from platform_core.stream.checkpoint import Checkpoint
+from platform_core.streaming.checkpoint.files import Checkpoint
 from tests.processes import signal_each
 
 PATIENCE = 600.0  # seconds for anything that a quiet machine does in a few: nobody waits longer than needed

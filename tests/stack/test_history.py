@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 from platform_core.control import leases, releases, wanted
 from platform_core.names import ReleaseId
 from platform_core.operations.compare import compare
-from platform_core.release.candidate import Asked, release_candidate
+from platform_core.release.candidate import CandidateOptions, release_candidate
 from platform_core.release.plan.plan import plan_of
 from tests.conftest import Broker
 from tests.stack.landing import at_end, batches, ends, truncate
@@ -59,7 +59,7 @@ def test_a_replay_begins_in_the_table_survives_a_kill_there_and_goes_on_at_the_b
     assert (
         f"topic {TOPIC!r}: the oldest {sum(halves.values()):,} records come from the raw table of {RAW}" in found.notes
     )
-    release_candidate(JOB, platform.settings, platform.store, "a test", Asked(again=True))
+    release_candidate(JOB, platform.settings, platform.store, "a test", CandidateOptions(again=True))
     until(lambda: bool(batches(platform, V2)), "a batch of the replay")
     platform.kill_driver(V2)
     killed = batches(platform, V2)[-1][TOPIC]

@@ -11,7 +11,7 @@ from platform_core.control import releases, wanted
 from platform_core.control.position import records_between
 from platform_core.names import ReleaseId
 from platform_core.operations.compare import compare
-from platform_core.release.candidate import Asked, release_candidate
+from platform_core.release.candidate import CandidateOptions, release_candidate
 from tests.conftest import Broker
 from tests.stack.landing import at_end, batches, declare_raw, ends, truncate
 from tests.stack.running import Platform, a_home, until
@@ -57,7 +57,7 @@ def test_all_topics_of_a_join_come_from_their_tables(
     assert all(sum(halves.values()) > 100 for halves in lost.values()), lost
     job = platform.settings.root / "streaming_jobs" / JOB / "job.py"
     job.write_text(job.read_text().replace('F.lit("")', 'F.lit("").cast("string")'))
-    release_candidate(JOB, platform.settings, platform.store, "a test", Asked(again=True))
+    release_candidate(JOB, platform.settings, platform.store, "a test", CandidateOptions(again=True))
     until(lambda: bool(batches(platform, V2)), "a batch of the replay")
     platform.kill_driver(V2)
     until(lambda: releases.get(platform.store, V2).state == "following", "the replay reaches the live release")

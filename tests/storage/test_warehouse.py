@@ -15,7 +15,7 @@ from platform_core.read.engine import Engine
 from platform_core.read.tables import LiveTable
 from platform_core.settings import Settings, load
 from platform_core.storage import Place, Storage
-from platform_core.tables.delta import Output
+from platform_core.tables.delta import TableWriter
 from platform_core.tables.schema import table_schema
 from tests.compare.tables import Far
 
@@ -31,7 +31,7 @@ def settings(tmp_path: Path) -> Settings:
 def written(storage: Storage, number: int, *counts: int) -> Place:
     """The release's table, a batch for each count of the one word."""
     release = ReleaseId("words", number)
-    output = Output(storage.table(release), table_schema(TABLE), str(release), TABLE.key)
+    output = TableWriter(storage.table(release), table_schema(TABLE), str(release), TABLE.key)
     for batch, count in enumerate(counts):
         rows = pa.table({"word": ["a"], "n": [count]})
         output.write(rows, batch, Position(str(release), batch, {"lines": {0: batch}}).to_json())

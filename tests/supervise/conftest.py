@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from platform_core.control import drivers, services, wanted
-from platform_core.control.drivers import Driver
+from platform_core.control.drivers import DriverState
 from platform_core.control.owners import Owner
 from platform_core.control.store import ControlStore
 from platform_core.names import ReleaseId
@@ -55,7 +55,7 @@ class Stage:
         path = self.settings.home / f"{release.job}.{kind}"
         return [int(line) for line in path.read_text().split()] if path.exists() else []
 
-    def driver(self, release: ReleaseId) -> Driver:
+    def driver(self, release: ReleaseId) -> DriverState:
         found = drivers.get(self.store, release)
         assert found is not None
         return found
@@ -65,7 +65,7 @@ class Stage:
         until(lambda: self._running(release) not in (None, other_than), 60)
         return self._running(release) or 0
 
-    def is_in(self, release: ReleaseId, state: drivers.State) -> Driver:
+    def is_in(self, release: ReleaseId, state: drivers.State) -> DriverState:
         """Waits until the driver's row says so."""
         until(lambda: (row := drivers.get(self.store, release)) is not None and row.state == state, 60)
         return self.driver(release)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from platform_core.control.drivers import Driver
+from platform_core.control.drivers import DriverState
 from platform_core.control.leases import LeaseRow
 from platform_core.control.owners import Owner
 from platform_core.control.wanted import State, Wanted
@@ -19,14 +19,14 @@ from platform_core.supervise.decide import (
     Ending,
     Forgive,
     GiveUp,
-    Kill,
+    KillDriver,
     Limits,
     Nothing,
     Retry,
     Seen,
     Settle,
-    Start,
-    Stop,
+    StartDriver,
+    StopDriver,
     decide,
     pause,
 )
@@ -43,9 +43,9 @@ def wants(state: State = "run", generation: int = 1) -> Wanted:
     return Wanted(RELEASE, state, generation, "ada", "", NOW)
 
 
-def driver(**changes: Any) -> Driver:
+def driver(**changes: Any) -> DriverState:
     """One that runs."""
-    running = Driver(RELEASE, "running", ME, 1, 0, 0, None, NOW - timedelta(seconds=5), "", False, False, NOW)
+    running = DriverState(RELEASE, "running", ME, 1, 0, 0, None, NOW - timedelta(seconds=5), "", False, False, NOW)
     return replace(running, **changes)
 
 
@@ -54,7 +54,7 @@ def lease(owner: Owner = ME, *, alive: bool = True) -> LeaseRow:
 
 
 def decided(
-    wanted: Wanted | None = None, driver: Driver | None = None, lease: LeaseRow | None = None, **seen: Any
+    wanted: Wanted | None = None, driver: DriverState | None = None, lease: LeaseRow | None = None, **seen: Any
 ) -> Action:
     return decide(Case(wanted, driver, lease, Seen(**seen), NOW), LIMITS)
 
@@ -68,7 +68,7 @@ def test_what_nobody_wants_is_left_alone() -> None:
 
 
 def test_what_is_wanted_and_was_never_seen_starts() -> None:
-    assert decided(wants(generation=4)) == Start(4, failures=0, restarts=0)
+    assert decided(wants(generation=4)) == StartDriver(4, failures=0, restarts=0)
 
 
 def test_what_runs_is_left_running() -> None:
@@ -154,18 +154,18 @@ def test_other_exit_codes_are_worth_another_try(code: int) -> None:
 def test_what_was_given_up_stays_so_until_a_new_generation() -> None:
     given_up = driver(state="failed", given_up=True, failures=3)
     assert isinstance(decided(wants(), given_up), Nothing)
-    assert decided(wants(generation=2), given_up) == Start(2, failures=0, restarts=0)
+    assert decided(wants(generation=2), given_up) == StartDriver(2, failures=0, restarts=0)
 
 
 def test_a_waiting_driver_starts_when_its_time_has_come() -> None:
     waits = driver(state="waiting", failures=2, restarts=4, next_try_at=NOW + timedelta(seconds=1))
     assert isinstance(decided(wants(), waits), Nothing)
-    assert decided(wants(), replace(waits, next_try_at=NOW)) == Start(1, failures=2, restarts=5)
+    assert decided(wants(), replace(waits, next_try_at=NOW)) == StartDriver(1, failures=2, restarts=5)
 
 
 def test_a_clock_set_back_delays_no_restart() -> None:
     waits = driver(state="waiting", failures=1, next_try_at=NOW + timedelta(hours=1))
-    assert isinstance(decided(wants(), waits), Start)
+    assert isinstance(decided(wants(), waits), StartDriver)
 
 
 def test_a_driver_that_waits_for_a_service_is_tried_for_ever() -> None:
@@ -178,7 +178,7 @@ def test_a_driver_that_waits_for_a_service_is_tried_for_ever() -> None:
 def test_a_driver_that_stopped_by_itself_comes_back_without_a_failure_and_without_a_tight_loop() -> None:
     stopped = driver(state="stopped", updated_at=ago(1))
     assert isinstance(decided(wants(), stopped), Nothing)
-    assert decided(wants(), replace(stopped, updated_at=ago(3))) == Start(1, failures=0, restarts=0)
+    assert decided(wants(), replace(stopped, updated_at=ago(3))) == StartDriver(1, failures=0, restarts=0)
 
 
 def test_failures_are_forgiven_after_a_minute_of_running() -> None:
@@ -189,17 +189,17 @@ def test_failures_are_forgiven_after_a_minute_of_running() -> None:
 
 def test_a_restart_ends_the_old_driver_first() -> None:
     old = driver(generation=1)
-    assert isinstance(decided(wants(generation=2), old, lease(), living=ALIVE), Stop)
+    assert isinstance(decided(wants(generation=2), old, lease(), living=ALIVE), StopDriver)
     assert isinstance(decided(wants(generation=2), old, lease(), living=ALIVE, stopping_for=59.0), Nothing)
-    assert isinstance(decided(wants(generation=2), old, lease(), living=ALIVE, stopping_for=61.0), Kill)
-    assert decided(wants(generation=2), old, lease(alive=False), lost=GONE) == Start(2, failures=0, restarts=0)
+    assert isinstance(decided(wants(generation=2), old, lease(), living=ALIVE, stopping_for=61.0), KillDriver)
+    assert decided(wants(generation=2), old, lease(alive=False), lost=GONE) == StartDriver(2, failures=0, restarts=0)
 
 
 @pytest.mark.parametrize("state", ["stop", "pause"])
 def test_a_driver_gets_a_minute_to_finish_its_batch(state: State) -> None:
-    assert isinstance(decided(wants(state), driver(), lease(), living=ALIVE), Stop)
+    assert isinstance(decided(wants(state), driver(), lease(), living=ALIVE), StopDriver)
     assert isinstance(decided(wants(state), driver(), lease(), living=ALIVE, stopping_for=60.0), Nothing)
-    assert isinstance(decided(wants(state), driver(), lease(), living=ALIVE, stopping_for=60.1), Kill)
+    assert isinstance(decided(wants(state), driver(), lease(), living=ALIVE, stopping_for=60.1), KillDriver)
 
 
 @pytest.mark.parametrize("state", ["stop", "pause"])
@@ -224,8 +224,8 @@ def test_a_stop_leaves_a_driver_of_another_machine_to_itself() -> None:
 def test_a_driver_that_runs_on_without_a_lease_is_replaced() -> None:
     dead = lease(alive=False)
     assert isinstance(decided(wants(), driver(), dead, living=ALIVE, silent_for=30.0), Nothing)
-    assert isinstance(decided(wants(), driver(), dead, living=ALIVE, silent_for=31.0), Stop)
-    assert isinstance(decided(wants(), driver(), dead, living=ALIVE, silent_for=61.0, stopping_for=31.0), Kill)
+    assert isinstance(decided(wants(), driver(), dead, living=ALIVE, silent_for=31.0), StopDriver)
+    assert isinstance(decided(wants(), driver(), dead, living=ALIVE, silent_for=61.0, stopping_for=31.0), KillDriver)
 
 
 def test_a_process_that_waits_for_another_ones_lease_is_not_silent() -> None:

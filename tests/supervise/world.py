@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from platform_core.control.drivers import Driver
+from platform_core.control.drivers import DriverState
 from platform_core.control.leases import LeaseRow
 from platform_core.control.owners import Owner
 from platform_core.control.wanted import State, Wanted
@@ -18,16 +18,16 @@ from platform_core.supervise.decide import (
     Ending,
     Forgive,
     GiveUp,
-    Kill,
+    KillDriver,
     Limits,
     Retry,
     Seen,
     Settle,
-    Start,
-    Stop,
+    StartDriver,
+    StopDriver,
     decide,
 )
-from platform_core.supervise.patience import Patience
+from platform_core.supervise.unresponsive import UnresponsiveTimers
 
 RELEASE = ReleaseId("job", 1)
 LEASE = timedelta(seconds=15)
@@ -52,7 +52,7 @@ class World:
     now: datetime = datetime(2026, 1, 1, tzinfo=UTC)
     passed: float = 0.0
     wanted: Wanted | None = None
-    row: Driver | None = None
+    row: DriverState | None = None
     lease: LeaseRow | None = None
     renewed_at: datetime = datetime(2026, 1, 1, tzinfo=UTC)
     processes: dict[Owner, Process] = field(default_factory=dict[Owner, Process])
@@ -60,7 +60,7 @@ class World:
     spawning: bool = False
     orphan_in: int | None = None  # a process that a dead supervisor had begun shows itself after so many seconds
     endings: dict[Owner, Ending] = field(default_factory=dict[Owner, Ending])
-    patience: Patience = field(default_factory=lambda: Patience(most=5.0))
+    patience: UnresponsiveTimers = field(default_factory=lambda: UnresponsiveTimers(most=5.0))
     children: set[Owner] = field(default_factory=set[Owner])  # of the present supervisor
     pids: int = 0
 
@@ -81,7 +81,7 @@ class World:
             self.endings[owner] = how
 
     def supervisor_dies(self, orphan_in: int | None) -> None:
-        self.patience, self.endings, self.children = Patience(most=5.0), {}, set()
+        self.patience, self.endings, self.children = UnresponsiveTimers(most=5.0), {}, set()
         if self.spawning:
             self.spawning, self.orphan_in = False, orphan_in
 
@@ -177,7 +177,7 @@ class World:
         self.end(process.owner, Ending.exited(0))
 
     def _say(self, **changes: object) -> None:
-        fresh = Driver(RELEASE, "stopped", None, 0, 0, 0, None, None, "", False, False, self.now)
+        fresh = DriverState(RELEASE, "stopped", None, 0, 0, 0, None, None, "", False, False, self.now)
         self.row = replace(self.row or fresh, **changes, updated_at=self.now)  # type: ignore[arg-type]
 
     # The supervisor
@@ -191,7 +191,7 @@ class World:
         self.patience.tick(self.passed)
         action = decide(self.case(), LIMITS)
         match action:
-            case Start():
+            case StartDriver():
                 self._prove_that_nothing_runs()
                 self._say(
                     state="starting",
@@ -203,10 +203,10 @@ class World:
                     given_up=False,
                 )
                 self.spawning = True
-            case Stop() | Kill():
+            case StopDriver() | KillDriver():
                 for owner in self.case().seen.living:
                     self.patience.asked(owner)
-                    self._signal(owner, kill=isinstance(action, Kill))
+                    self._signal(owner, kill=isinstance(action, KillDriver))
             case Retry(failures, at, reason):
                 self._say(state="waiting", failures=failures, next_try_at=at, reason=reason)
             case GiveUp(failures, reason, permanent):

@@ -10,21 +10,21 @@ from deltalake import Schema
 
 from platform_core.errors import BatchFailed
 from platform_core.storage import Place
-from platform_core.tables.delta import Output
+from platform_core.tables.delta import TableWriter
 
 ROWS = pa.table({"word": ["a"], "n": pa.array([1], pa.int64())})
 SCHEMA = Schema.from_arrow(ROWS.schema)
 KEYS = pytest.mark.parametrize("key", [(), ("word",)], ids=["appended", "keyed"])
 
 
-def output(place: Path, key: tuple[str, ...] = ()) -> Output:
-    return Output(Place(str(place / "table")), SCHEMA, "words@v1", key)
+def output(place: Path, key: tuple[str, ...] = ()) -> TableWriter:
+    return TableWriter(Place(str(place / "table")), SCHEMA, "words@v1", key)
 
 
-class Overtaken(Output):
+class Overtaken(TableWriter):
     """Between its look at the table and its commit, another process of the same release commits the batch."""
 
-    by: Output
+    by: TableWriter
     batch: int
 
     def _shaped(self, rows: pa.Table) -> pa.Table:
@@ -32,7 +32,7 @@ class Overtaken(Output):
         return super()._shaped(rows)
 
 
-def count(made: Output) -> int:
+def count(made: TableWriter) -> int:
     return made.place.table().to_pyarrow_table().num_rows
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from platform_core.errors import UsageError
 from platform_core.testing import START, Record, at, clock, record
-from platform_core.testing.topics import Topics
+from platform_core.testing.topics import ScriptTopics
 from tests.testing.jobs import NAMES, PURCHASES, REFUNDS, both, bought, totals
 
 
@@ -63,11 +63,11 @@ def test_a_partition_that_the_topic_has_not_is_refused() -> None:
 
 def test_a_record_of_a_topic_that_is_no_input_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"topic 'refunds' in a script for job 'totals'.*inputs are purchases"):
-        Topics(totals, tmp_path).append([record(REFUNDS, key="ann", value={})])
+        ScriptTopics(totals, tmp_path).append([record(REFUNDS, key="ann", value={})])
 
 
 def test_a_batch_ends_where_its_records_end_in_every_topic(tmp_path: Path) -> None:
-    topics = Topics(both, tmp_path)
+    topics = ScriptTopics(both, tmp_path)
     topics.append([bought("ann", 1, second=0, partition=0)])
     topics.append([record(REFUNDS, key="ann", value={}, partition=1)])
     assert topics.end(0) == {"purchases": {0: 1, 1: 0}, "refunds": {0: 0, 1: 0}}
@@ -75,7 +75,7 @@ def test_a_batch_ends_where_its_records_end_in_every_topic(tmp_path: Path) -> No
 
 
 def _placed(folder: Path, records: list[Record]) -> list[dict[str, object]]:
-    topics = Topics(totals, folder)
+    topics = ScriptTopics(totals, folder)
     topics.append(records)
     topics.show()
     return pq.read_table(folder / "000000.parquet").to_pylist()

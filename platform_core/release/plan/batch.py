@@ -24,13 +24,13 @@ from platform_core.declare.discover import load_job
 from platform_core.names import PART
 from platform_core.settings import Settings, load
 from platform_core.storage import Place
-from platform_core.stream.batch import Batch
-from platform_core.stream.inputs.kafka_source import event_topics, lookup_topics, records_in
-from platform_core.stream.intake import taken
-from platform_core.stream.lookups import LookupTable, split
-from platform_core.stream.plan import streamed
-from platform_core.stream.session import session, session_conf
-from platform_core.stream.sinks import newest_a_key
+from platform_core.streaming.batch.value import Batch
+from platform_core.streaming.driver.session import session, session_conf
+from platform_core.streaming.sink.lookups import LookupTable, split
+from platform_core.streaming.sink.table import newest_a_key
+from platform_core.streaming.source.kafka_source import event_topics, lookup_topics, records_in
+from platform_core.streaming.source.parsing import taken
+from platform_core.streaming.transform.query_plan import streamed
 from platform_core.tables.schema import arrow_schema, table_schema
 
 if TYPE_CHECKING:
@@ -66,8 +66,8 @@ class Range:
 def times_of(job: StreamingJob, frame: DataFrame) -> dict[str, int | None]:
     """The oldest and the newest event that the transform was given, once `frame` has been computed: what lies beyond
     them was not read whole. Asked of the working tree alone, whose observations are as this file knows them."""
-    from platform_core.stream.intake import INPUT
-    from platform_core.stream.measures import observed_in
+    from platform_core.streaming.batch.metrics import observed_in
+    from platform_core.streaming.source.parsing import INPUT
 
     computed: Any = frame
     metrics = observed_in(computed._jdf.queryExecution())

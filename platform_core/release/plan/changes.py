@@ -24,15 +24,15 @@ _TOPICS = "ingest/topics.py"  # topics count as they are declared
 _LOCKED = re.compile(r"^([A-Za-z0-9._-]+)==(\S+)", re.MULTILINE)
 
 
-class Kind(Enum):
+class ChangeKind(Enum):
     NONE = "no change"
     REVISION = "revision"
     REPLAY = "must replay"
 
 
 @dataclass(frozen=True)
-class Change:
-    kind: Kind
+class DeclaredChange:
+    kind: ChangeKind
     what: str
     where: str
     details: tuple[str, ...] = ()
@@ -43,7 +43,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Version:
+class PlannedVersion:
     """A tree, what it declares of the job, how it is entered, and the version of its rows."""
 
     code: Code
@@ -60,22 +60,22 @@ class Version:
         return f"streaming_jobs/{self.job}"
 
 
-def kind_of(changes: Iterable[Change]) -> Kind:
+def kind_of(changes: Iterable[DeclaredChange]) -> ChangeKind:
     kinds = {one.kind for one in changes}
-    return Kind.REPLAY if Kind.REPLAY in kinds else Kind.REVISION if kinds else Kind.NONE
+    return ChangeKind.REPLAY if ChangeKind.REPLAY in kinds else ChangeKind.REVISION if kinds else ChangeKind.NONE
 
 
-def changes(old: Version, new: Version) -> list[Change]:
+def changes(old: PlannedVersion, new: PlannedVersion) -> list[DeclaredChange]:
     """Those that decide rows first."""
     declared = [_declared(one) for one in fields.differences(old.declared, new.declared)]
     transform, quiet = _transform(old, new), bool(declared)
     rest = [*_other_code(old, new, set(transform.places), quiet=quiet), *_locks(old.code, new.code)]
     found = [*transform.compared(), *declared, *_rows(old, new), *rest]
-    return sorted(found, key=lambda one: one.kind is not Kind.REPLAY)
+    return sorted(found, key=lambda one: one.kind is not ChangeKind.REPLAY)
 
 
-def _declared(one: fields.Field) -> Change:
-    return Change(Kind.REPLAY if one.decides else Kind.REVISION, str(one), one.path)
+def _declared(one: fields.Field) -> DeclaredChange:
+    return DeclaredChange(ChangeKind.REPLAY if one.decides else ChangeKind.REVISION, str(one), one.path)
 
 
 @dataclass(frozen=True)
@@ -86,29 +86,31 @@ class _Deciding:
     now: Mapping[Place, Definition]
     places: tuple[Place, ...]
 
-    def compared(self) -> Iterator[Change]:
+    def compared(self) -> Iterator[DeclaredChange]:
         for place in self.places:
             before, after = self.was.get(place), self.now.get(place)
             if before is not None and after is not None and before.code != after.code:
                 details = tuple(operators.differences(before, after))
-                yield Change(Kind.REPLAY, f"the transform's {_title(after)} changed", _line(after), details)
+                yield DeclaredChange(
+                    ChangeKind.REPLAY, f"the transform's {_title(after)} changed", _line(after), details
+                )
             elif before is None and after is not None:
-                yield Change(Kind.REPLAY, f"the transform's {_title(after)} is new", _line(after))
+                yield DeclaredChange(ChangeKind.REPLAY, f"the transform's {_title(after)} is new", _line(after))
             elif after is None and before is not None:
-                yield Change(Kind.REPLAY, f"the transform's {_title(before)} is gone", before.path)
+                yield DeclaredChange(ChangeKind.REPLAY, f"the transform's {_title(before)} is gone", before.path)
 
 
-def _transform(old: Version, new: Version) -> _Deciding:
+def _transform(old: PlannedVersion, new: PlannedVersion) -> _Deciding:
     """All that the transform reaches, in either version, outside the platform."""
     was, now = (Reach(one.code, transform_roots(one.code, one.job)).definitions for one in (old, new))
     places = [place for place in dict.fromkeys([*now, *was]) if not place[0].startswith("platform_core/")]
     return _Deciding(was, now, tuple(places))
 
 
-def _rows(old: Version, new: Version) -> Iterator[Change]:
+def _rows(old: PlannedVersion, new: PlannedVersion) -> Iterator[DeclaredChange]:
     """By what the platform itself makes of this job's records."""
     for reason in rows.reasons(old.rows_version, new.rows_version, new.declared):
-        yield Change(Kind.REPLAY, reason, "platform_core/archived/rows.py")
+        yield DeclaredChange(ChangeKind.REPLAY, reason, "platform_core/archived/rows.py")
 
 
 def _title(one: Definition) -> str:
@@ -119,7 +121,9 @@ def _line(one: Definition) -> str:
     return f"{one.path}:{one.line}"
 
 
-def _other_code(old: Version, new: Version, deciding: set[Place], *, quiet: bool) -> Iterator[Change]:
+def _other_code(
+    old: PlannedVersion, new: PlannedVersion, deciding: set[Place], *, quiet: bool
+) -> Iterator[DeclaredChange]:
     """Modules that the release loads and that differ elsewhere than in what decides rows.
 
     `quiet`: the declared values have said what came of the job's constants.
@@ -131,21 +135,21 @@ def _other_code(old: Version, new: Version, deciding: set[Place], *, quiet: bool
         names = [name for name in differing if (path, name) not in deciding]
         told = quiet and path.startswith(f"{new.folder}/") and all(_is_constant(path, name, new) for name in names)
         if not (differing and (told or not names)):
-            yield Change(Kind.REVISION, _told(path, names, old, new), path)
+            yield DeclaredChange(ChangeKind.REVISION, _told(path, names, old, new), path)
 
 
-def _is_constant(path: str, name: str, version: Version) -> bool:
+def _is_constant(path: str, name: str, version: PlannedVersion) -> bool:
     here = version.code.module(path)
     one = here.definitions.get(name) if here else None
     return one is None or one.kind == "constant"
 
 
-def _run_by(one: Version) -> set[str]:
+def _run_by(one: PlannedVersion) -> set[str]:
     roots = [protocol.file_of(one.protocol, "run"), *one.code.folder(one.folder)]
     return one.code.loaded_by(roots)
 
 
-def _differing(path: str, old: Version, new: Version) -> list[str]:
+def _differing(path: str, old: PlannedVersion, new: PlannedVersion) -> list[str]:
     was, now = old.code.module(path), new.code.module(path)
     if was is None or now is None:
         return []
@@ -157,7 +161,7 @@ def _code(one: Definition | None) -> str:
     return "" if one is None else one.code
 
 
-def _told(path: str, names: list[str], old: Version, new: Version) -> str:
+def _told(path: str, names: list[str], old: PlannedVersion, new: PlannedVersion) -> str:
     if old.code.module(path) is None:
         return "a module is new"
     if new.code.module(path) is None:
@@ -168,12 +172,14 @@ def _told(path: str, names: list[str], old: Version, new: Version) -> str:
     return f"outside the transform: {shown}" + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
-def _locks(old: Code, new: Code) -> Iterator[Change]:
+def _locks(old: Code, new: Code) -> Iterator[DeclaredChange]:
     for path, read in ((LOCK, _packages), (JARS_LOCK, _jars)):
         was, now = old.text(path), new.text(path)
         if was != now:
             details = tuple(_versions(read(was or ""), read(now or "")))
-            yield Change(Kind.REVISION, "the locked environment", path, details[:8] or ("hashes or comments alone",))
+            yield DeclaredChange(
+                ChangeKind.REVISION, "the locked environment", path, details[:8] or ("hashes or comments alone",)
+            )
 
 
 def _versions(was: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:

@@ -13,14 +13,14 @@ from platform_core.control.store import ControlStore
 from platform_core.declare import described
 from platform_core.errors import ServiceUnavailable
 from platform_core.release import archive, topics
-from platform_core.release.plan.changes import Change, Kind, Version, changes, kind_of
+from platform_core.release.plan.changes import ChangeKind, DeclaredChange, PlannedVersion, changes, kind_of
 from platform_core.release.plan.estimate import Room, Time, room_of, time_of
 from platform_core.release.plan.reach import Code
 from platform_core.release.plan.reading import Reading, reading_of
-from platform_core.release.plan.tree import Reader, Tree, tree_of
+from platform_core.release.plan.tree import TableReader, Tree, tree_of
 from platform_core.settings import Settings
 
-_NEW = Change(Kind.REPLAY, "no release of the job is live: its first one reads everything", "")
+_NEW = DeclaredChange(ChangeKind.REPLAY, "no release of the job is live: its first one reads everything", "")
 
 
 @dataclass(frozen=True)
@@ -30,15 +30,15 @@ class Touched:
     table: str
     topic: str | None
     clients: tuple[str, ...] = ()
-    downstream: tuple[Reader, ...] = ()
+    downstream: tuple[TableReader, ...] = ()
 
 
 @dataclass(frozen=True)
 class Plan:
     job: str
     live: str | None  # the release that the tree is compared with, and its revision
-    kind: Kind
-    changes: tuple[Change, ...] = ()
+    kind: ChangeKind
+    changes: tuple[DeclaredChange, ...] = ()
     reading: Reading | None = None  # what follows is told of a replay alone
     time: Time | None = None
     room: Room | None = None
@@ -57,12 +57,12 @@ def plan_of(job: str, settings: Settings, store: ControlStore, tree: Tree | None
         return replace(plan, notes=(f"What the broker holds is not known: {error.what}",))
 
 
-def changes_of(settings: Settings, live: Release, tree: Tree) -> list[Change]:
+def changes_of(settings: Settings, live: Release, tree: Tree) -> list[DeclaredChange]:
     """Between the archive that the live release runs from and the working tree."""
     frozen = archive.verify(settings, live.id, live.revision)
     code = Code(archive.code_of(settings, frozen))
-    old = Version(code, frozen.declared, frozen.protocol, frozen.rows_version)
-    return changes(old, Version(Code(settings.root), tree.declared, PROTOCOL, tree.rows_version))
+    old = PlannedVersion(code, frozen.declared, frozen.protocol, frozen.rows_version)
+    return changes(old, PlannedVersion(Code(settings.root), tree.declared, PROTOCOL, tree.rows_version))
 
 
 def inputs_of(declared: Mapping[str, Any]) -> list[str]:
@@ -79,7 +79,7 @@ def _weighed(settings: Settings, store: ControlStore, live: Release | None, tree
     """With the topics as they are now, and what a replay costs where there must be one."""
     found = (*(made_again(settings, live, tree) if live else ()), *plan.changes)
     plan = replace(plan, kind=kind_of(found), changes=found)
-    if plan.kind is not Kind.REPLAY:
+    if plan.kind is not ChangeKind.REPLAY:
         return plan
     plan = replace(plan, reading=reading_of(settings, store, readings_of(tree.declared)), touched=_touched(store, tree))
     if live is None or plan.reading is None:
@@ -89,14 +89,14 @@ def _weighed(settings: Settings, store: ControlStore, live: Release | None, tree
     return replace(plan, time=needed, room=room, notes=tuple(notes(plan.reading, needed.hours)))
 
 
-def made_again(settings: Settings, live: Release, tree: Tree) -> Iterator[Change]:
+def made_again(settings: Settings, live: Release, tree: Tree) -> Iterator[DeclaredChange]:
     """A topic that was deleted and created again has the same name and other records."""
     read = {name: known for name, known in live.topics.items() if name in inputs_of(tree.declared)}
     there = topics.ids(settings, read)
     for name, known in read.items():
         if there.get(name) != known:
             how = "was deleted and created again" if name in there else "is gone from the broker"
-            yield Change(Kind.REPLAY, f"topic {name!r} {how} since {live.id} was made", f"topic {name}")
+            yield DeclaredChange(ChangeKind.REPLAY, f"topic {name!r} {how} since {live.id} was made", f"topic {name}")
 
 
 def _touched(store: ControlStore, tree: Tree) -> Touched:

@@ -10,7 +10,7 @@ from platform_core.control.position import records_between
 from platform_core.control.store import ControlStore
 from platform_core.release.plan.sampling import Sample, sampled
 from platform_core.settings import Settings
-from platform_core.stream.inputs.landed import Landed, raw_tables
+from platform_core.streaming.source.raw_history import RawHistory, raw_tables
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def reading_of(settings: Settings, store: ControlStore, readings: Sequence[Seque
 
 
 def _topic(
-    name: str, facts: TopicFacts, starts: Offsets, ends: Offsets, sample: Sample, table: Landed | None
+    name: str, facts: TopicFacts, starts: Offsets, ends: Offsets, sample: Sample, table: RawHistory | None
 ) -> TopicReading:
     first = starts[name] if table is None else table.begins
     records = records_between({name: first}, {name: ends[name]})

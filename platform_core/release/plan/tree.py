@@ -16,12 +16,12 @@ from platform_core.archived.rows import ROWS_VERSION
 from platform_core.declare import StreamingJob
 from platform_core.declare.discover import load_daily_tables, load_job, load_jobs, load_suites
 from platform_core.release.declared import declared
-from platform_core.release.telling import asked
+from platform_core.release.describe import asked
 from platform_core.settings import Settings
 
 
 @dataclass(frozen=True)
-class Reader:
+class TableReader:
     """Something declared that reads the job's table or output topic."""
 
     kind: str  # job, daily table, suite
@@ -33,27 +33,27 @@ class Reader:
 class Tree:
     declared: dict[str, Any]
     rows_version: int
-    downstream: tuple[Reader, ...]
+    downstream: tuple[TableReader, ...]
 
 
 def tree_of(settings: Settings, job: str) -> Tree:
     """The working tree's."""
     told = asked(settings.root, settings, "platform_core.release.plan.tree", job)
-    return Tree(told["declared"], told["rows_version"], tuple(Reader(**one) for one in told["downstream"]))
+    return Tree(told["declared"], told["rows_version"], tuple(TableReader(**one) for one in told["downstream"]))
 
 
-def downstream(job: StreamingJob, root: Path) -> Iterator[Reader]:
+def downstream(job: StreamingJob, root: Path) -> Iterator[TableReader]:
     topic = job.publish.topic.name if job.publish else None
     for other in load_jobs(root).values():
         for name, part in other.of_topics.items():
             if part.topic.name == topic:
-                yield Reader("job", other.name, f"topic {topic} as {name}")
+                yield TableReader("job", other.name, f"topic {topic} as {name}")
     for daily in load_daily_tables(root).values():
         if daily.input.topic.name == topic:
-            yield Reader("daily table", daily.name, f"topic {topic}")
+            yield TableReader("daily table", daily.name, f"topic {topic}")
     for suite in load_suites(root).values():
         if suite.table == job.output.name:
-            yield Reader("suite", suite.table, f"table {suite.table}")
+            yield TableReader("suite", suite.table, f"table {suite.table}")
 
 
 def main(name: str) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from platform_core.compare.comparison import ColumnFigures, Example, Shown
 from platform_core.control import catch_up
-from platform_core.release.plan.changes import Change, Kind
+from platform_core.release.plan.changes import ChangeKind, DeclaredChange
 from platform_core.release.plan.plan import Plan, Touched
 from platform_core.release.plan.reading import Reading, TopicReading
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from platform_core.release.plan.trial import Trial
 
 _MEANS = {
-    Kind.NONE: "The live release runs this code already.",
-    Kind.REVISION: "State and table stay: `weir release {job} --revision` puts it in force.",
-    Kind.REPLAY: "Rows would differ: `weir release {job}` replays history beside the live release.",
+    ChangeKind.NONE: "The live release runs this code already.",
+    ChangeKind.REVISION: "State and table stay: `weir release {job} --revision` puts it in force.",
+    ChangeKind.REPLAY: "Rows would differ: `weir release {job}` replays history beside the live release.",
 }
 TOPICS = ("topic", "records", "bytes", "oldest record", "kept until")
 
@@ -33,7 +33,7 @@ def meaning(plan: Plan) -> str:
     return means.format(job=plan.job)
 
 
-def reason(one: Change) -> str:
+def reason(one: DeclaredChange) -> str:
     return f"{one}  [{one.where}]" if one.where else str(one)
 
 
@@ -65,7 +65,7 @@ def touches(touched: Touched) -> Iterator[str]:
 def text(plan: Plan, table: str = "") -> str:
     """`table` is the topics' one, as the terminal lays it out."""
     lines = [headline(plan), f"  {meaning(plan)}"]
-    for kind in (Kind.REPLAY, Kind.REVISION):
+    for kind in (ChangeKind.REPLAY, ChangeKind.REVISION):
         lines += _section(f"{kind.value}:", [reason(one) for one in plan.changes if one.kind is kind])
     if table:
         lines += _section("a replay from the earliest reads:", [*table.splitlines(), *costs(plan)])
@@ -199,7 +199,7 @@ def _bullets(title: str, lines: Sequence[str]) -> list[str]:
     return ["", *([title, ""] if title else []), *(f"- {line}" for line in lines)] if lines else []
 
 
-def _cells(one: Change) -> tuple[str, str, str]:
+def _cells(one: DeclaredChange) -> tuple[str, str, str]:
     return one.kind.value, str(one), f"`{one.where}`" if one.where else ""
 
 

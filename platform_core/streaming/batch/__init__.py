@@ -1,0 +1,1 @@
+"""One micro-batch, from its rows to its commits."""

@@ -1,0 +1,1 @@
+"""Spark's offsets and commits, as files."""

@@ -1,0 +1,1 @@
+"""Steps: planned batches that end at a chosen position."""

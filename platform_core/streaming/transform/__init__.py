@@ -1,0 +1,1 @@
+"""The author's function as one Spark plan."""
