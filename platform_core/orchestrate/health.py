@@ -91,7 +91,7 @@ def _at_work(release: Release, driver: Driver, behind: int | None) -> Verdict:
 
 def _patience(release: Release) -> float:
     """Some batches' time, where they take long: a busy machine is no stuck driver."""
-    return max([STUCK_SECONDS, *(STUCK_BATCHES * batch.seconds for batch in release.batches)])
+    return max([STUCK_SECONDS, *(STUCK_BATCHES * batch.facts.batch_seconds for batch in release.batches)])
 
 
 def _failed(release: Release, driver: Driver) -> str:
@@ -113,7 +113,7 @@ def lag_bounded(release: Release, behind: int | None, broker: Broker) -> Verdict
     numbers = {"behind": behind or 0}
     if release.wanted != "run" or behind is None or behind <= LAG_FLOOR:
         return Verdict("lag_bounded", True, f"{behind or 0} records behind", True, numbers)
-    oldest = release.batches[0].lag if release.batches else 0
+    oldest = release.batches[0].facts.total_lag if release.batches else 0
     if behind > LAG_GROWTH * oldest:
         says = f"{release.name} falls behind: {behind} records, {oldest} some minutes ago."
         return Verdict("lag_bounded", False, says, False, {**numbers, "before": oldest})
@@ -121,8 +121,8 @@ def lag_bounded(release: Release, behind: int | None, broker: Broker) -> Verdict
 
 
 def rejects_bounded(release: Release, limit: float) -> Verdict:
-    records = sum(batch.records for batch in release.batches)
-    rejected = sum(batch.rejected for batch in release.batches)
+    records = sum(batch.facts.records_in for batch in release.batches)
+    rejected = sum(batch.facts.rejected for batch in release.batches)
     share = rejected / records if records else 0.0
     numbers = {"records": records, "rejected": rejected, "share": round(share, 4)}
     if share <= REJECT_WARNING * limit:
@@ -132,14 +132,15 @@ def rejects_bounded(release: Release, limit: float) -> Verdict:
 
 
 def accounted(release: Release) -> Verdict:
-    wrong = [batch for batch in release.batches if batch.unaccounted]
-    numbers = {"batches": len(release.batches), "unaccounted": sum(batch.unaccounted for batch in wrong)}
+    wrong = [batch for batch in release.batches if batch.facts.unaccounted]
+    numbers = {"batches": len(release.batches), "unaccounted": sum(batch.facts.unaccounted for batch in wrong)}
     if not wrong:
         return Verdict("accounted", True, f"{len(release.batches)} batches add up", True, numbers)
-    first = wrong[0]
+    first = wrong[0].facts
     says = (
-        f"{release.name} batch {first.number}: {first.records} records delivered, {first.used} used, {first.rejected} "
-        f"rejected, {first.late} late, {first.filtered} filtered; {first.unaccounted} missing. Stop it, keep its log."
+        f"{release.name} batch {first.batch}: {first.records_in} records delivered, {first.used} used, "
+        f"{first.rejected} rejected, {first.late} late, {first.filtered} filtered; {first.unaccounted} missing. "
+        "Stop it, keep its log."
     )
     return Verdict("accounted", False, says, True, numbers)
 
