@@ -1,46 +1,14 @@
-"""One log event a decision: a constant message and fields, a line of JSON on stderr; and the catalogue of metrics."""
+"""One log event a decision: a constant message and fields, a line of JSON on stderr."""
 
 from __future__ import annotations
 
 import json
 import logging
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from types import MappingProxyType
 from typing import Any, TextIO
 
 from platform_core.errors import WeirError
-
-
-@dataclass(frozen=True)
-class Metric:
-    """A number that a release reports about each batch, as `control.facts.BatchFacts` carries it."""
-
-    name: str
-    unit: str
-    meaning: str
-
-
-def _catalogue(*metrics: Metric) -> Mapping[str, Metric]:
-    return MappingProxyType({metric.name: metric for metric in metrics})
-
-
-METRICS = _catalogue(
-    Metric("records_in", "records", "records that the topics delivered to the batch"),
-    Metric("rows_out", "rows", "rows that the batch wrote to its table"),
-    Metric("used", "records", "records that reached the transform in time"),
-    Metric("late", "records", "records dropped because they came later than their input's lateness"),
-    Metric("rejected", "records", "records kept aside in the job's rejects"),
-    Metric("filtered", "records", "records that the platform left out on purpose"),
-    Metric("batch_seconds", "seconds", "time from the batch's plan to its commit"),
-    Metric("lag", "records", "records that the topic holds beyond the batch's end, per partition"),
-    Metric("watermark_ms", "milliseconds", "event time before which windows are closed"),
-    Metric("newest_event_ms", "milliseconds", "the newest event time seen"),
-    Metric("freshness_seconds", "seconds", "from the timestamp of the batch's newest record to readable in the table"),
-    Metric("records_per_second", "records/s", "records that the batch worked off per second"),
-)
 
 
 def event(logger: logging.Logger, message: str, *, level: int = logging.INFO, **fields: object) -> None:

@@ -1,4 +1,4 @@
-"""Logs that a machine reads: one line an event, a constant message, fields; and a meaning for every number."""
+"""Logs that a machine reads: one line an event, a constant message, and fields."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from platform_core import telemetry
-from platform_core.control.facts import BatchFacts
 from platform_core.errors import ServiceUnavailable
 from platform_core.names import ReleaseId
 
@@ -64,8 +63,3 @@ def test_libraries_speak_only_when_something_is_wrong(log: io.StringIO) -> None:
     logging.getLogger("someone.elses").info("chatter")
     logging.getLogger("someone.elses").warning("trouble")
     assert [line["event"] for line in lines(log)] == ["trouble"]
-
-
-def test_every_number_of_a_batch_has_a_unit_and_a_meaning() -> None:
-    assert set(telemetry.METRICS) == set(BatchFacts.__dataclass_fields__) - {"at", "batch"}
-    assert all(metric.unit and metric.meaning for metric in telemetry.METRICS.values())

@@ -2,51 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, LiteralString
+from functools import cache
+from typing import Any
 
+from psycopg import sql
 from psycopg.types.json import Jsonb
 
-from platform_core.control.facts import BatchFacts
+from platform_core.control.facts import METRICS, BatchFacts, known, metrics_of
 from platform_core.control.position import as_numbers, as_text
 from platform_core.control.store import ControlStore, Cursor
 from platform_core.names import ReleaseId
 
-_COUNTS = ("records_in", "rows_out", "used", "late", "rejected", "filtered")
-_COLUMNS: LiteralString = (
-    "batch, at, records_in, rows_out, used, late, rejected, filtered, batch_seconds, lag, watermark_ms, "
-    "newest_event_ms, freshness_seconds, records_per_second"
-)
-_VALUES: LiteralString = (
-    "%(batch)s, %(at)s, %(records_in)s, %(rows_out)s, %(used)s, %(late)s, %(rejected)s, %(filtered)s, "
-    "%(batch_seconds)s, %(lag)s, %(watermark_ms)s, %(newest_event_ms)s, %(freshness_seconds)s, %(records_per_second)s"
-)
-_NEWER: LiteralString = (
-    "batch = excluded.batch, at = excluded.at, batch_seconds = excluded.batch_seconds, lag = excluded.lag, "
-    "watermark_ms = excluded.watermark_ms, newest_event_ms = excluded.newest_event_ms, "
-    "freshness_seconds = excluded.freshness_seconds, records_per_second = excluded.records_per_second, "
-    "recorded_at = excluded.recorded_at"
-)
-
-
-@dataclass(frozen=True)
-class Totals:
-    """Sums over all batches that the release ever recorded."""
-
-    records_in: int
-    rows_out: int
-    used: int
-    late: int
-    rejected: int
-    filtered: int
+TOTAL = "total_"  # in front of the column of a metric's sum
 
 
 @dataclass(frozen=True)
 class Progress:
+    """`totals` are the sums of what is counted over all batches that the release ever recorded."""
+
     release: ReleaseId
     facts: BatchFacts
-    totals: Totals
+    totals: Mapping[str, int]
     recorded_at: datetime
     age_seconds: float  # since then, on Postgres's clock
 
@@ -73,31 +52,10 @@ def recent(store: ControlStore, release: ReleaseId, since: datetime) -> list[Bat
 
 def add(cursor: Cursor, release: ReleaseId, facts: BatchFacts) -> None:
     """Within the transaction that records the batch's position; once a batch."""
-    values: dict[str, Any] = {**vars(facts), "lag": Jsonb(as_text(facts.lag)), "job": release.job}
-    values["number"] = release.number
-    cursor.execute(
-        f"insert into weir.progress as p (job, number, {_COLUMNS}, total_records_in, total_rows_out, total_used, "
-        f"total_late, total_rejected, total_filtered) values (%(job)s, %(number)s, {_VALUES}, %(records_in)s, "
-        f"%(rows_out)s, %(used)s, %(late)s, %(rejected)s, %(filtered)s) "
-        f"on conflict (job, number) do update set {_NEWER}, "
-        "records_in = excluded.records_in, rows_out = excluded.rows_out, used = excluded.used, late = excluded.late, "
-        "rejected = excluded.rejected, filtered = excluded.filtered, "
-        "total_records_in = p.total_records_in + excluded.records_in, "
-        "total_rows_out = p.total_rows_out + excluded.rows_out, total_used = p.total_used + excluded.used, "
-        "total_late = p.total_late + excluded.late, "
-        "total_rejected = p.total_rejected + excluded.rejected, total_filtered = p.total_filtered + excluded.filtered",
-        values,
-    )
-    cursor.execute(
-        f"insert into weir.progress_history as h (job, number, second, {_COLUMNS}) values (%(job)s, %(number)s, "
-        f"date_trunc('second', clock_timestamp()), {_VALUES}) "
-        f"on conflict (job, number, second) do update set {_NEWER}, "
-        "records_in = h.records_in + excluded.records_in, rows_out = h.rows_out + excluded.rows_out, "
-        "used = h.used + excluded.used, "
-        "late = h.late + excluded.late, rejected = h.rejected + excluded.rejected, "
-        "filtered = h.filtered + excluded.filtered",
-        values,
-    )
+    kinds = metrics_of(type(facts))
+    values = {name: Jsonb(as_text(value)) if _is_json(kinds, name) else value for name, value in vars(facts).items()}
+    for statement in _statements(type(facts)):
+        cursor.execute(statement, {**values, "job": release.job, "number": release.number})
 
 
 def sweep(cursor: Cursor, release: ReleaseId) -> None:
@@ -109,15 +67,57 @@ def sweep(cursor: Cursor, release: ReleaseId) -> None:
     )
 
 
+@cache
+def _statements(kind: type[BatchFacts]) -> tuple[bytes, bytes]:
+    """The newest batch with the sums over all, and the second's newest batch with the sums over the second."""
+    metrics = metrics_of(kind)
+    counted = [name for name, metric in metrics.items() if metric.counted]
+    newest = ["batch", "at", *(name for name in metrics if name not in counted), "recorded_at"]
+    every = ["job", "number", "batch", "at", *metrics]
+    given, values = _names(every), _list(map(sql.Placeholder, every))
+    totals, sums = _names(TOTAL + name for name in counted), _list(map(sql.Placeholder, counted))
+    progress = sql.SQL(
+        "insert into weir.progress as p ({}, {}) values ({}, {}) on conflict (job, number) do update set {}"
+    ).format(given, totals, values, sums, _list([*map(_newer, [*newest, *counted]), *map(_total, counted)]))
+    history = sql.SQL(
+        "insert into weir.progress_history as p ({}, second) values ({}, date_trunc('second', clock_timestamp())) "
+        "on conflict (job, number, second) do update set {}"
+    ).format(given, values, _list([*map(_newer, newest), *map(_added, counted)]))
+    return progress.as_bytes(), history.as_bytes()
+
+
+def _newer(name: str) -> sql.Composable:
+    return sql.SQL("{0} = excluded.{0}").format(sql.Identifier(name))
+
+
+def _added(name: str) -> sql.Composable:
+    return sql.SQL("{0} = p.{0} + excluded.{0}").format(sql.Identifier(name))
+
+
+def _total(name: str) -> sql.Composable:
+    return sql.SQL("{0} = p.{0} + excluded.{1}").format(sql.Identifier(TOTAL + name), sql.Identifier(name))
+
+
+def _names(names: Iterable[str]) -> sql.Composed:
+    return _list(map(sql.Identifier, names))
+
+
+def _list(parts: Iterable[sql.Composable]) -> sql.Composed:
+    return sql.SQL(", ").join(parts)
+
+
 def _progress(row: dict[str, Any]) -> Progress:
-    totals = Totals(**{name: row[f"total_{name}"] for name in _COUNTS})
+    totals = {name: row[TOTAL + name] for name, metric in METRICS.items() if metric.counted}
     return Progress(_release(row), _facts(row), totals, row["recorded_at"], row["age"])
 
 
 def _facts(row: dict[str, Any]) -> BatchFacts:
-    known: dict[str, Any] = {name: row[name] for name in BatchFacts.__dataclass_fields__}
-    known["lag"] = as_numbers(row["lag"])
-    return BatchFacts(**known)
+    numbers = {name: as_numbers(value) for name, value in row.items() if _is_json(METRICS, name)}
+    return BatchFacts(**known(BatchFacts, {**row, **numbers}))
+
+
+def _is_json(metrics: Mapping[str, Any], name: str) -> bool:
+    return name in metrics and metrics[name].kind == "jsonb"
 
 
 def _release(row: dict[str, Any]) -> ReleaseId:

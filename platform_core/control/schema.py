@@ -6,9 +6,13 @@ never a new constraint. Times are Postgres's: the one clock that all machines sh
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import LiteralString
 
+from psycopg import sql
+
 from platform_core.control import schema_changes, schema_comparisons, schema_releases
+from platform_core.control.facts import METRICS, Metric
 
 _RELEASES: LiteralString = """
 create table if not exists weir.releases (
@@ -120,6 +124,22 @@ create table if not exists weir.progress_history ({_BATCH_COLUMNS}
     primary key (job, number, second)
 )"""
 
+
+def metric_columns(metrics: Mapping[str, Metric]) -> Iterator[sql.Composed]:
+    """For the metrics that came after these columns. Drivers frozen before then leave them as they are by default."""
+    for name, metric in metrics.items():
+        if f"    {name} " not in _BATCH_COLUMNS:
+            kind = sql.SQL(f"{metric.kind} not null default 0" if metric.counted else metric.kind)
+            yield from (_column(table, name, kind) for table in ("progress", "progress_history"))
+            if metric.counted:
+                yield _column("progress", f"total_{name}", kind)
+
+
+def _column(table: str, name: str, kind: sql.SQL) -> sql.Composed:
+    place = sql.Identifier("weir", table)
+    return sql.SQL("alter table {} add column if not exists {} {}").format(place, sql.Identifier(name), kind)
+
+
 _ALIASES: LiteralString = """
 create table if not exists weir.aliases (
     table_name text primary key,
@@ -158,7 +178,7 @@ create table if not exists weir.services (
     detail jsonb not null default '{}'
 )"""
 
-STATEMENTS: tuple[LiteralString, ...] = (
+STATEMENTS: tuple[LiteralString | sql.Composed, ...] = (
     "create schema if not exists weir",
     _RELEASES,
     _LEASES,
@@ -175,6 +195,7 @@ STATEMENTS: tuple[LiteralString, ...] = (
     _AUDIT,
     "create index if not exists audit_by_subject on weir.audit (subject, id)",
     _SERVICES,
+    *metric_columns(METRICS),
     *schema_changes.STATEMENTS,
     *schema_releases.STATEMENTS,
     *schema_comparisons.STATEMENTS,

@@ -155,8 +155,8 @@ def _measured(progress: Progress) -> dict[str, Any]:
         "batch": facts.batch,
         "batch_seconds": facts.batch_seconds,
         "batch_age_seconds": round(progress.age_seconds, 1),
-        "late": progress.totals.late,
-        "rejected": progress.totals.rejected,
+        "late": progress.totals["late"],
+        "rejected": progress.totals["rejected"],
     }
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
 import dagster as dg
 
-from platform_core.orchestrate.observed_state import ObservedBatch, ObservedRelease, ObservedTopic
+from platform_core.control.facts import METRICS, BatchFacts
+from platform_core.orchestrate.observed_state import ObservedRelease, ObservedTopic
 
 REPORT_SECONDS = 60.0  # a materialization more often bloats the event log and wakes eager automation
 
@@ -32,16 +34,12 @@ NOTHING_YET = LastReport("", 0, 0.0)
 
 def table_facts(release: ObservedRelease, behind: int | None, now: float) -> dict[str, dg.RawMetadataValue]:
     """Of the batches since about the last report. Totals and means, so that no peak of a single batch misleads."""
-    last = [batch for batch in release.batches if batch.age <= REPORT_SECONDS] or list(release.batches[-1:])
+    seen = [batch for batch in release.batches if batch.age <= REPORT_SECONDS] or list(release.batches[-1:])
+    last = [batch.facts for batch in seen]
     return {
-        "lag": behind if behind is not None else (last[-1].lag if last else 0),
-        "rows_per_second": round(fmean(batch.records_per_second for batch in last), 1) if last else 0.0,
-        "freshness_seconds": _freshness(last),
-        "batch_seconds": round(fmean(batch.seconds for batch in last), 3) if last else 0.0,
-        "late": sum(batch.late for batch in last),
-        "rejected": sum(batch.rejected for batch in last),
-        "rows_written": sum(batch.rows for batch in last),
-        "batch": last[-1].number if last else 0,
+        **{metric.plotted: _over(last, name) for name, metric in METRICS.items() if metric.plotted},
+        "lag": behind if behind is not None else (last[-1].total_lag if last else 0),
+        "batch": last[-1].batch if last else 0,
         "position": release.position,
         "watermark": dg.MetadataValue.timestamp(release.watermark_ms / 1000) if release.watermark_ms else "none yet",
         "watermark_behind_seconds": round(now - release.watermark_ms / 1000, 1) if release.watermark_ms else 0.0,
@@ -49,9 +47,12 @@ def table_facts(release: ObservedRelease, behind: int | None, now: float) -> dic
     }
 
 
-def _freshness(batches: list[ObservedBatch]) -> float:
-    """From a record's timestamp to readable, the mean of what batches measured."""
-    measured = [batch.freshness for batch in batches if batch.freshness is not None]
+def _over(batches: Sequence[BatchFacts], name: str) -> float:
+    """The sum of what is counted; of anything else the mean of what batches measured."""
+    found = [getattr(batch, name) for batch in batches]
+    measured = [value for value in found if isinstance(value, int | float)]
+    if METRICS[name].counted:
+        return sum(measured)
     return round(fmean(measured), 3) if measured else 0.0
 
 

@@ -95,7 +95,7 @@ def _at_work(release: ObservedRelease, driver: ObservedDriver, behind: int | Non
 
 def _patience(release: ObservedRelease) -> float:
     """Some batches' time, where they take long: a busy machine is no stuck driver."""
-    return max([STUCK_SECONDS, *(STUCK_BATCHES * batch.seconds for batch in release.batches)])
+    return max([STUCK_SECONDS, *(STUCK_BATCHES * batch.facts.batch_seconds for batch in release.batches)])
 
 
 def _failed(release: ObservedRelease, driver: ObservedDriver) -> str:
@@ -117,7 +117,7 @@ def lag_bounded(release: ObservedRelease, behind: int | None, broker: ObservedBr
     numbers = {"behind": behind or 0}
     if release.wanted != "run" or behind is None or behind <= LAG_FLOOR:
         return HealthResult("lag_bounded", True, f"{behind or 0} records behind", True, numbers)
-    oldest = release.batches[0].lag if release.batches else 0
+    oldest = release.batches[0].facts.total_lag if release.batches else 0
     if behind > LAG_GROWTH * oldest:
         says = f"{release.name} falls behind: {behind} records, {oldest} some minutes ago."
         return HealthResult("lag_bounded", False, says, False, {**numbers, "before": oldest})
@@ -125,8 +125,8 @@ def lag_bounded(release: ObservedRelease, behind: int | None, broker: ObservedBr
 
 
 def rejects_bounded(release: ObservedRelease, limit: float) -> HealthResult:
-    records = sum(batch.records for batch in release.batches)
-    rejected = sum(batch.rejected for batch in release.batches)
+    records = sum(batch.facts.records_in for batch in release.batches)
+    rejected = sum(batch.facts.rejected for batch in release.batches)
     share = rejected / records if records else 0.0
     numbers = {"records": records, "rejected": rejected, "share": round(share, 4)}
     if share <= REJECT_WARNING * limit:
@@ -136,14 +136,15 @@ def rejects_bounded(release: ObservedRelease, limit: float) -> HealthResult:
 
 
 def accounted(release: ObservedRelease) -> HealthResult:
-    wrong = [batch for batch in release.batches if batch.unaccounted]
-    numbers = {"batches": len(release.batches), "unaccounted": sum(batch.unaccounted for batch in wrong)}
+    wrong = [batch for batch in release.batches if batch.facts.unaccounted]
+    numbers = {"batches": len(release.batches), "unaccounted": sum(batch.facts.unaccounted for batch in wrong)}
     if not wrong:
         return HealthResult("accounted", True, f"{len(release.batches)} batches add up", True, numbers)
-    first = wrong[0]
+    first = wrong[0].facts
     says = (
-        f"{release.name} batch {first.number}: {first.records} records delivered, {first.used} used, {first.rejected} "
-        f"rejected, {first.late} late, {first.filtered} filtered; {first.unaccounted} missing. Stop it, keep its log."
+        f"{release.name} batch {first.batch}: {first.records_in} records delivered, {first.used} used, "
+        f"{first.rejected} rejected, {first.late} late, {first.filtered} filtered; {first.unaccounted} missing. "
+        "Stop it, keep its log."
     )
     return HealthResult("accounted", False, says, True, numbers)
 

@@ -10,30 +10,17 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from platform_core.broker import TopicFacts
+from platform_core.control.facts import BatchFacts
 
 Wanted = Literal["run", "stop", "pause"]
 
 
 @dataclass(frozen=True)
-class ObservedBatch:
+class SeenBatch:
     """A batch as the control store remembers it."""
 
     age: float
-    number: int
-    records: int
-    used: int
-    rows: int
-    late: int
-    rejected: int
-    filtered: int
-    seconds: float
-    lag: int
-    freshness: float | None = None
-    records_per_second: float = 0.0
-
-    @property
-    def unaccounted(self) -> int:
-        return self.records - self.used - self.late - self.rejected - self.filtered
+    facts: BatchFacts
 
 
 @dataclass(frozen=True)
@@ -60,7 +47,7 @@ class ObservedRelease:
     wanted_by: str = ""
     wanted_age: float = 0.0
     driver: ObservedDriver | None = None
-    batches: tuple[ObservedBatch, ...] = ()  # oldest first, of the last minutes
+    batches: tuple[SeenBatch, ...] = ()  # oldest first, of the last minutes
     offsets: Mapping[str, Mapping[int, int]] = field(default_factory=dict[str, dict[int, int]])
     watermark_ms: int = 0
 

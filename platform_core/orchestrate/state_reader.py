@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from platform_core.control import aliases, drivers, leases, positions, progress, releases, services, wanted
-from platform_core.control.facts import BatchFacts
 from platform_core.control.store import ControlStore
 from platform_core.declare import StreamingJob
 from platform_core.errors import WeirError
 from platform_core.names import ReleaseId
-from platform_core.orchestrate.observed_state import ObservedBatch, ObservedDriver, ObservedRelease, ObservedSupervisor
+from platform_core.orchestrate.observed_state import ObservedDriver, ObservedRelease, ObservedSupervisor, SeenBatch
 
 REMEMBERED = timedelta(minutes=5)  # of batches: what "the last minutes" means in checks
 
@@ -76,7 +75,7 @@ def _release(
         wanted_by=asked.by if asked else "",
         wanted_age=(now - asked.at).total_seconds() if asked else 0.0,
         driver=driver,
-        batches=tuple(_batch(facts, now) for facts in batches),
+        batches=tuple(SeenBatch((now - facts.at).total_seconds(), facts) for facts in batches),
         offsets=newest[0].offsets if newest else {},
         watermark_ms=newest[0].watermark_ms if newest else 0,
     )
@@ -95,21 +94,4 @@ def _driver(said: drivers.DriverState | None, alive: bool, now: datetime) -> Obs
         pid=said.pid,
         host=said.host,
         age=(now - (said.running_since or said.updated_at)).total_seconds(),
-    )
-
-
-def _batch(facts: BatchFacts, now: datetime) -> ObservedBatch:
-    return ObservedBatch(
-        age=(now - facts.at).total_seconds(),
-        number=facts.batch,
-        records=facts.records_in,
-        used=facts.used,
-        rows=facts.rows_out,
-        late=facts.late,
-        rejected=facts.rejected,
-        filtered=facts.filtered,
-        seconds=facts.batch_seconds,
-        lag=facts.total_lag,
-        freshness=facts.freshness_seconds,
-        records_per_second=facts.records_per_second,
     )

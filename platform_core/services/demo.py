@@ -91,7 +91,7 @@ def _generate(settings: Settings, kind: str) -> subprocess.Popen[bytes]:
 
 
 def _rows_out(store: ControlStore) -> dict[ReleaseId, int]:
-    return {release: one.totals.rows_out for release, one in progress.latest(store).items()}
+    return {release: one.totals["rows_out"] for release, one in progress.latest(store).items()}
 
 
 def _await_results(

@@ -50,7 +50,7 @@ def await_first_batch(ours: Platform, lives: Sequence[Live]) -> None:
 
     def begun() -> bool:
         known = progress.latest(ours.store)
-        return all(live.release in known and known[live.release].totals.records_in for live in lives)
+        return all(live.release in known and known[live.release].totals["records_in"] for live in lives)
 
     awaited(begun, "records in a commit of each", START_SECONDS)
 

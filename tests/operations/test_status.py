@@ -9,7 +9,7 @@ import pytest
 
 from platform_core.control.drivers import DriverState
 from platform_core.control.facts import BatchFacts
-from platform_core.control.progress import Progress, Totals
+from platform_core.control.progress import Progress
 from platform_core.control.releases import Release
 from platform_core.control.services import Beat
 from platform_core.control.wanted import Wanted
@@ -90,7 +90,7 @@ def test_a_line_shows_lag_over_all_partitions_and_totals() -> None:
         at=NOW, batch=7, records_in=10, rows_out=5, lag={"stocks": {0: 3, 1: 4}}, freshness_seconds=0.42,
         batch_seconds=0.29, records_per_second=9876.5,
     )  # fmt: skip
-    totals = Totals(records_in=100, used=97, rows_out=50, late=2, rejected=1, filtered=0)
+    totals = {"records_in": 100, "used": 97, "rows_out": 50, "late": 2, "rejected": 1, "filtered": 0}
     progress = Progress(V1, batch, totals, NOW, 0.5)
     line = lines(facts(release(), progress={V1: progress}))[0]
     assert (line.lag, line.batch, line.late, line.rejected) == (7, 7, 2, 1)

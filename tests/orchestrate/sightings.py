@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from platform_core.broker import TopicFacts
+from platform_core.control.facts import BatchFacts
 from platform_core.orchestrate.observed_state import (
-    ObservedBatch,
     ObservedBroker,
     ObservedDriver,
     ObservedRelease,
     ObservedSupervisor,
     ObservedTopic,
+    SeenBatch,
 )
 
 SUPERVISED = ObservedSupervisor(silent_for=2.0)
@@ -19,13 +21,14 @@ ALIVE = ObservedDriver("running", lease_alive=True, pid=17, host="here")
 DEAD = ObservedDriver("running", lease_alive=False, pid=17, age=20.0)
 
 
-def batch(number: int = 1, *, age: float = 5.0, records: int = 1000, lag: int = 0, **changes: float) -> ObservedBatch:
-    made = ObservedBatch(age, number, records, records, rows=60, late=0, rejected=0, filtered=0, seconds=0.3, lag=lag)
-    return replace(made, **changes)
+def batch(number: int = 1, *, age: float = 5.0, records: int = 1000, lag: int = 0, **changes: float) -> SeenBatch:
+    when = datetime.fromtimestamp(1_800_000_000 - age, UTC)
+    facts = BatchFacts(when, number, records, 60, used=records, batch_seconds=0.3, lag={"stocks": {0: lag}})
+    return SeenBatch(age, replace(facts, **changes))  # type: ignore[arg-type]
 
 
 def running(
-    *batches: ObservedBatch, driver: ObservedDriver | None = ALIVE, at: int = 5000, **changes: object
+    *batches: SeenBatch, driver: ObservedDriver | None = ALIVE, at: int = 5000, **changes: object
 ) -> ObservedRelease:
     """A release wanted to run for an hour, its one input partition read up to `at`."""
     made = ObservedRelease(

@@ -30,7 +30,10 @@ def test_another_release_is_told_at_once() -> None:
 
 def test_facts_of_a_table_are_of_the_last_minute() -> None:
     old = batch(1, age=200, late=99, rejected=99)
-    late, rejected = batch(2, age=30, late=2, freshness=0.4), batch(3, age=2, rejected=1, freshness=0.6, seconds=0.5)
+    late, rejected = (
+        batch(2, age=30, late=2, freshness_seconds=0.4),
+        batch(3, age=2, rejected=1, freshness_seconds=0.6, batch_seconds=0.5),
+    )
     told = table_facts(running(old, late, rejected), behind=7, now=NOW)
     assert (told["late"], told["rejected"], told["lag"]) == (2, 1, 7)
     assert (told["freshness_seconds"], told["batch_seconds"]) == (0.5, 0.4)
@@ -49,7 +52,7 @@ def test_the_watermark_is_a_time_and_seconds_behind() -> None:
 
 
 def test_facts_of_an_asset_have_one_shape_whatever_is_known() -> None:
-    assert table_facts(running(), None, NOW).keys() == table_facts(running(batch(freshness=1.0)), 3, NOW).keys()
+    assert table_facts(running(), None, NOW).keys() == table_facts(running(batch(freshness_seconds=1.0)), 3, NOW).keys()
     assert live_facts(running()).keys() == live_facts(running(driver=None)).keys()
 
 

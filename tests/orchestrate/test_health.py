@@ -75,8 +75,8 @@ def test_a_driver_without_batches_is_stuck_when_records_wait() -> None:
 
 
 def test_a_driver_whose_batches_take_long_is_given_the_time_of_some() -> None:
-    assert seen(health.driver_alive(running(batch(age=140, seconds=30), driver=OLD), behind=10)) == "passed"
-    assert seen(health.driver_alive(running(batch(age=160, seconds=30), driver=OLD), behind=10)) == "error"
+    assert seen(health.driver_alive(running(batch(age=140, batch_seconds=30), driver=OLD), behind=10)) == "passed"
+    assert seen(health.driver_alive(running(batch(age=160, batch_seconds=30), driver=OLD), behind=10)) == "error"
 
 
 def test_a_driver_that_has_just_begun_is_not_stuck_for_its_predecessors_silence() -> None:

@@ -14,7 +14,7 @@ from tests.orchestrate.sightings import DEAD, batch, running
 
 NOW = 1_800_000_000.0
 RUNS = StreamSummary(
-    "stock_stats", running(batch(records_per_second=48.0, freshness=0.4), watermark_ms=1_799_999_990_000), 7
+    "stock_stats", running(batch(records_per_second=48.0, freshness_seconds=0.4), watermark_ms=1_799_999_990_000), 7
 )
 NEVER = StreamSummary("clickstream", None, None)
 

@@ -8,9 +8,10 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from platform_core.control import positions
-from platform_core.control.facts import BatchFacts
+from platform_core.control.facts import METRICS, BatchFacts
 from platform_core.control.leases import Lease
 from platform_core.control.position import Places, Position
 from platform_core.control.store import ControlStore
@@ -52,6 +53,20 @@ class Ends:
                 event(logger, "ends of inputs unknown", level=logging.WARNING, error=error)
 
 
+@dataclass(frozen=True)
+class Done:
+    """A batch that is committed, as the catalogue of metrics looks at it."""
+
+    batch: Batch
+    seconds: float
+    lag: Left
+
+    @property
+    def freshness(self) -> float | None:
+        newest = self.batch.measures.newest_record_ms
+        return self.batch.readable_at - newest / 1000 if newest else None
+
+
 class Reports:
     """Records every batch in order. While the store is away they are kept, and told when it is back."""
 
@@ -89,22 +104,12 @@ class Reports:
             self._kept.popleft()
 
     def _facts(self, batch: Batch) -> BatchFacts:
-        measures, now = batch.measures, time.time()
+        now = time.time()
         seconds = max(now - max(batch.planned_at_ms / 1000, self._last_commit), 1e-3)
         self._last_commit = now
-        fresh = batch.readable_at - measures.newest_record_ms / 1000 if measures.newest_record_ms else None
+        done = Done(batch, seconds, self._ends.lag(batch.position.places))
         return BatchFacts(
             at=dt.datetime.fromtimestamp(batch.readable_at, dt.UTC),
             batch=batch.number,
-            records_in=measures.records,
-            rows_out=batch.changes.num_rows,
-            used=measures.used - (batch.late - measures.late),
-            late=batch.late,
-            rejected=len(measures.rejects),
-            batch_seconds=seconds,
-            lag=self._ends.lag(batch.position.places),
-            watermark_ms=batch.position.watermark_ms,
-            newest_event_ms=batch.position.newest_ms or None,
-            freshness_seconds=fresh,
-            records_per_second=measures.records / seconds,
+            **{name: metric.of(done) for name, metric in METRICS.items()},
         )
