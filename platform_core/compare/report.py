@@ -98,7 +98,7 @@ def name_of(found: Comparison, kind: Kind) -> str:
 
 
 def lines(found: Comparison, verdict: Verdict) -> Iterable[str]:
-    """The gist, for a terminal, beside its tables."""
+    """A summary for a terminal, beside its tables."""
     yield f"{found.left} and {found.right}: {_where(found)}"
     yield f"{found.rows_left:,} and {found.rows_right:,} rows; {_work(found)}"
     yield f"verdict: {verdict.word}"

@@ -33,7 +33,7 @@ def want(store: ControlStore, release: ReleaseId, state: State, by: str, reason:
 
 
 def restart(store: ControlStore, release: ReleaseId, by: str, reason: str = "") -> Wanted:
-    """Ends the running driver after its batch and starts another; the count of failures begins anew."""
+    """Ends the running driver after its batch and starts another; the count of failures starts over."""
     with store.transaction() as cursor:
         cursor.execute(
             "update weir.wanted set state = 'run', generation = generation + 1, by = %s, reason = %s, "
@@ -66,7 +66,7 @@ def ask(cursor: Cursor, release: ReleaseId, state: State, by: str, reason: str) 
 
 
 def renew(cursor: Cursor, release: ReleaseId, by: str, reason: str) -> None:
-    """Within the caller's transaction: what is wanted to run begins anew, what is not stays as it is."""
+    """Within the caller's transaction: what is wanted to run starts over, what is not stays as it is."""
     cursor.execute(
         "update weir.wanted set generation = generation + 1, by = %s, reason = %s, at = clock_timestamp() "
         "where job = %s and number = %s and state = 'run' returning generation",

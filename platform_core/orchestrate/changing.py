@@ -102,7 +102,7 @@ _ABOUT_RELEASE = (
     "Freezes the working tree as the stream's candidate. It replays history beside the live release, then follows."
 )
 _ABOUT_RESET = (
-    "Stops the stream and begins anew, as a new release of the working tree, from where the launchpad says. Readers "
+    "Stops the stream and starts over, as a new release of the working tree, from where the launchpad says. Readers "
     "see its table at once, with what it has by then; the old one stays until it is retired. With room for both "
     "tables, `release` and `cut_over` do the same without a gap."
 )

@@ -38,7 +38,7 @@ class HealthResult:
     numbers: Mapping[str, int | float] = field(default_factory=dict[str, int | float])
 
     @property
-    def gist(self) -> str:
+    def summary(self) -> str:
         """What makes a verdict news: whether it holds, and why not. That a number in it has changed is none."""
         why = re.sub(r"[0-9.]+", "", self.says)
         return "passed" if self.passed else f"{'error' if self.grave else 'warning'}: {why}"

@@ -52,8 +52,8 @@ def _verdicts(platform: Platform, suite: Suite, told: dict[str, LastReport], now
     events: list[Event] = []
     for finding in validate(rows, suite.expectations):
         result = result_of(table_key(suite.table), finding, len(rows), release)
-        gist = f"{release} {'passed' if result.passed else 'failed'}: {result.description}"
-        if is_news(told, f"{suite.table} {finding.expect.name}", gist, now):
+        summary = f"{release} {'passed' if result.passed else 'failed'}: {result.description}"
+        if is_news(told, f"{suite.table} {finding.expect.name}", summary, now):
             events.append(_evaluation(suite, result))
     return events
 

@@ -18,7 +18,7 @@ REMEMBERED = timedelta(minutes=5)  # of batches: what "the last minutes" means i
 
 @dataclass(frozen=True)
 class Observation:
-    """All jobs at one moment; a control store that does not answer is a sighting too."""
+    """All jobs at one moment; a control store that does not answer is an observation, too."""
 
     supervisor: ObservedSupervisor
     releases: Mapping[str, ObservedRelease] = field(

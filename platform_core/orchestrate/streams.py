@@ -134,17 +134,17 @@ def _news(key: dg.AssetKey, verdicts: Sequence[HealthResult], told: dict[str, La
     """Verdicts that changed, or were last told long ago."""
     events: list[Event] = []
     for verdict in verdicts:
-        if is_news(told, f"{key.to_user_string()} {verdict.check}", verdict.gist, now):
+        if is_news(told, f"{key.to_user_string()} {verdict.check}", verdict.summary, now):
             events.append(evaluation(key, verdict))
     return events
 
 
-def is_news(told: dict[str, LastReport], name: str, gist: str, now: float) -> bool:
+def is_news(told: dict[str, LastReport], name: str, summary: str, now: float) -> bool:
     """Whether it was not told before, or long ago; it counts as told from now on."""
     last = told.get(name, NOTHING_YET)
-    news = last.subject != gist or now - last.at >= SAY_AGAIN_SECONDS
+    news = last.subject != summary or now - last.at >= SAY_AGAIN_SECONDS
     if news:
-        told[name] = LastReport(gist, 0, now)
+        told[name] = LastReport(summary, 0, now)
     return news
 
 

@@ -14,7 +14,7 @@ ANSWER_SECONDS = 5.0  # a broker that stays silent for longer is no use to a sen
 
 
 def ask(settings: Settings, names: Iterable[str]) -> observed_state.ObservedBroker:
-    """What the broker has of these topics; one that does not answer is a sighting too."""
+    """What the broker has of these topics; one that does not answer is an observation, too."""
     broker = Broker(settings, ANSWER_SECONDS)
     try:
         known = broker.topics(sorted(set(names)))

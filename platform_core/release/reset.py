@@ -1,4 +1,4 @@
-"""`weir reset JOB`: it stops and begins anew from elsewhere, for those without room for two copies of its table."""
+"""`weir reset JOB`: it stops and starts over from elsewhere, for those without room for two copies of its table."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class Service:
     stop_with: signal.Signals = signal.SIGTERM
     stop_seconds: float = 30.0
     ready_seconds: float = 240.0  # one that works on it is not ended early: the next try would take as long
-    niceness: int = 0  # how far it stands back behind the others when processors are short
+    niceness: int = 0  # lower CPU priority than the others, when processors are short
     memory_mb: int = 1024  # of all its processes together; above it the keeper restarts the service
 
 

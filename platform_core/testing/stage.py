@@ -142,7 +142,7 @@ class Stage:
             sink.prove(self._checkpoint)
         batches = self._batches(sinks, table.position())
         source = ScriptSource(self._topics, self.job, self.spark)
-        running = [batches]  # let go of at the end: the JVM keeps hold of the function itself
+        running = [batches]  # dropped at the end: the JVM keeps the function itself
         held.callback(running.clear)
         query = ReleaseQuery(
             self.job,

@@ -165,8 +165,8 @@ def test_every_check_is_judged_once() -> None:
 
 
 def test_a_verdict_is_no_news_when_only_its_numbers_changed() -> None:
-    assert health.supervised(ObservedSupervisor(31.0)).gist == health.supervised(ObservedSupervisor(46.0)).gist
-    assert health.supervised(ObservedSupervisor(31.0)).gist != health.supervised(ObservedSupervisor(None)).gist
+    assert health.supervised(ObservedSupervisor(31.0)).summary == health.supervised(ObservedSupervisor(46.0)).summary
+    assert health.supervised(ObservedSupervisor(31.0)).summary != health.supervised(ObservedSupervisor(None)).summary
 
 
 def test_a_topic_that_is_as_declared_passes() -> None:

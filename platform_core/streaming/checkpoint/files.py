@@ -152,7 +152,7 @@ def prove(checkpoint: Checkpoint, applied: int, committed: Position | None, tabl
             f"{here} has no offsets, but table {table} holds batch {applied}"
             f"{f' up to {told(committed.places)}' if committed else ''}.",
             remedy="Restore the checkpoint from a copy; without one `weir release JOB --again` replays beside the "
-            "table, and `weir reset JOB --from earliest` begins anew. A fresh checkpoint would count batches from 0 "
+            "table, and `weir reset JOB --from earliest` starts over. A fresh checkpoint would count batches from 0 "
             "and skip or double what the table has.",
         )
     if done > planned:

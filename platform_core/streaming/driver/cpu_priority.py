@@ -1,4 +1,4 @@
-"""A driver that works off a history stands back behind those that are live, as far as the system lets it."""
+"""The CPU priority of a replay: below that of live drivers, as far as the system lets it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def standing_back(weight: Path = _WEIGHT) -> Generator[None]:
         yield
     finally:
         if behind and not _weigh(weight, _LIKE_OTHERS):
-            event(logger, "still stands back", level=logging.WARNING, place=str(weight))
+            event(logger, "CPU priority not restored", level=logging.WARNING, place=str(weight))
 
 
 def _weigh(weight: Path, niceness: int) -> bool:

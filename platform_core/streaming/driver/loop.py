@@ -71,7 +71,7 @@ class DriverLoop:
         if not gaps.record(self._store, self._release, found):
             raise PositionError(
                 f"{self._release}: {gaps.told(found)}.",
-                remedy=f"`weir start {self._release} --accept-gap` goes on without them; `weir reset` begins anew.",
+                remedy=f"`weir start {self._release} --accept-gap` goes on without them; `weir reset` starts over.",
             )
         event(logger, "goes on without lost records", release=self._release, lost=[str(gap) for gap in found])
         self._workshop.finish(over_gaps=True)

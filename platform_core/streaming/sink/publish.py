@@ -150,7 +150,7 @@ class TransactionalPublisher:
 
     def _replace(self, why: str) -> None:
         event(logger, "producer replaced", level=logging.WARNING, topic=self._topic, why=why)
-        self._left.append((self._producer, self._consumer))  # to let go of one that hangs would hang
+        self._left.append((self._producer, self._consumer))  # closing one that hangs would hang
         self._connect()
 
     def _known(self, end: Offsets) -> Marker:
