@@ -17,7 +17,7 @@ import pyarrow.compute
 from deltalake import DeltaTable
 from pyarrow import feather
 
-from platform_core.declare import Lookup, Table
+from platform_core.declare import Lookup, Table, described
 from platform_core.declare.schemas import columns
 from platform_core.errors import Permanent
 from platform_core.names import CHANGE
@@ -73,8 +73,7 @@ class LookupTable:
 
     @classmethod
     def remains(cls, of: Retiring) -> Iterable[Remains]:
-        inputs: Mapping[str, Mapping[str, Any]] = of.declared.get("inputs", {})
-        names = sorted(name for name, part in inputs.items() if part.get("is") == Lookup.__name__)
+        names = sorted(described.lookups(of.declared))
         return [Remains.of(f"lookup {name}", of.settings.storage.lookup(of.release, name)) for name in names]
 
     def _add(self, versions: pa.Table, batch: Batch) -> None:

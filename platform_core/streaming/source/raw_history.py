@@ -14,15 +14,14 @@ import numpy.typing as npt
 
 from platform_core.control import gaps, positions, releases
 from platform_core.control.position import Offsets, as_text
-from platform_core.control.releases import Release
 from platform_core.control.store import ControlStore
+from platform_core.declare import described
 from platform_core.settings import Settings
 from platform_core.storage import Place
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-RAW = "Raw"
 Numbers = npt.NDArray[Any]
 
 
@@ -99,7 +98,7 @@ def landed(settings: Settings, store: ControlStore, ids: Mapping[str, str]) -> d
     """The raw tables of the topics, by name; `ids` says which topic of that name is meant."""
     found: dict[str, RawHistory] = {}
     for release in releases.all(store):
-        topic = _lands(release)
+        topic = described.landed(release.manifest.get("declared", {}))
         if release.state != "live" or topic not in ids or release.topics.get(topic) != ids[topic]:
             continue
         stands = positions.latest(store, release.id)
@@ -111,12 +110,6 @@ def landed(settings: Settings, store: ControlStore, ids: Mapping[str, str]) -> d
             }
             found[topic] = RawHistory(topic, str(release.id), place, stands[1], ends, holes)
     return found
-
-
-def _lands(release: Release) -> str:
-    inputs = release.manifest.get("declared", {}).get("inputs", {})
-    parts = [part for part in inputs.values() if part["is"] == RAW]
-    return str(parts[0]["topic"]["name"]) if parts else ""
 
 
 def needed(

@@ -213,7 +213,6 @@ class Release:
         self.inputs = inputs_of(InputContext(stage.settings, stage.store, job, self.id))
         self.checkpoint = Checkpoint(stage.settings.storage.checkpoint(self.id).here)
         self.steps = PlannedBatches(self.checkpoint)
-        self.output = output_of(stage.settings, job, self.id)
         self.outcomes: list[Batch] = []
 
     def step(self, target: Places, watermark_ms: int = 0) -> None:
@@ -259,6 +258,11 @@ class Release:
         done = self.checkpoint.done
         for name in (str(done), f".{done}.crc"):
             (self.checkpoint.path / "commits" / name).unlink(missing_ok=True)
+
+    @property
+    def output(self) -> TableWriter:
+        """As its newest commit has left it."""
+        return output_of(self._stage.settings, self._job, self.id)
 
     @property
     def rows(self) -> list[int]:
