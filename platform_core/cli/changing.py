@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from platform_core.cli.context import job_names_here, releases_here, settings_of, store_of, who
+from platform_core.cli.context import caller_of, job_names_here, releases_here, settings_of, store_of
 from platform_core.cli.output import AsJson, print_json, say, text_table
 from platform_core.errors import UsageError
 from platform_core.names import ReleaseId
@@ -57,9 +57,8 @@ def cutover(
     """
     from platform_core.operations import change
 
-    settings = settings_of(context)
-    store = store_of(settings)
-    _finish(store, change.cut_over(settings, store, jobs, who(), reason, seconds), wait, as_json)
+    caller = caller_of(context, reason)
+    _finish(caller.store, change.cut_over(caller, jobs, seconds), wait, as_json)
 
 
 def rollback(
@@ -82,9 +81,8 @@ def rollback(
     """
     from platform_core.operations import change
 
-    settings = settings_of(context)
-    store = store_of(settings)
-    _finish(store, change.roll_back(settings, store, jobs, who(), reason, seconds), wait, as_json)
+    caller = caller_of(context, reason)
+    _finish(caller.store, change.roll_back(caller, jobs, seconds), wait, as_json)
 
 
 def retire(
@@ -104,8 +102,7 @@ def retire(
     """
     from platform_core.operations import change
 
-    settings = settings_of(context)
-    gone = change.retire(settings, store_of(settings), ReleaseId.parse(release), who())
+    gone = change.retire(caller_of(context), ReleaseId.parse(release))
     if as_json:
         print_json({"release": release, "removed": gone})
     else:
@@ -133,8 +130,7 @@ def reset(
 
     if not yes and not typer.confirm(f"{job}: readers will see an incomplete table until it has caught up. Go on?"):
         raise UsageError(f"{job} was left as it is.", remedy="Give --yes to go on without being asked.")
-    settings = settings_of(context)
-    done = change.reset(settings, store_of(settings), job, start, who(), reason)
+    done = change.reset(caller_of(context, reason), job, start)
     if as_json:
         print_json({"old": done.old, "new": done.new, "from": start})
     else:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from platform_core.cli.context import job_names_here, settings_of, store_of, who
+from platform_core.cli.context import caller_of, job_names_here
 from platform_core.cli.output import AsJson, print_json, say, text_table
 from platform_core.errors import UsageError
 
@@ -57,9 +57,8 @@ def compare(
     """
     from platform_core.operations import compare as operation
 
-    settings = settings_of(context)
     expected = _expected(expect or [])
-    outcome = operation.compare(settings, store_of(settings), job, who(), expect=expected, explain=explain)
+    outcome = operation.compare(caller_of(context), job, expect=expected, explain=explain)
     if html is not None:
         _write(html, outcome)
     _show(outcome, as_json)

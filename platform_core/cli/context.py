@@ -13,6 +13,7 @@ from platform_core.cli.output import say
 
 if TYPE_CHECKING:
     from platform_core.control.store import ControlStore
+    from platform_core.operations import Caller
     from platform_core.settings import Settings
 
 
@@ -38,6 +39,13 @@ def store_of(settings: Settings) -> ControlStore:
     from platform_core.control.store import ControlStore
 
     return ControlStore.open(settings)
+
+
+def caller_of(context: typer.Context, reason: str = "") -> Caller:
+    from platform_core.operations import Caller
+
+    settings = settings_of(context)
+    return Caller(settings, store_of(settings), who(), reason)
 
 
 def who() -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from platform_core.cli.context import job_names_here, settings_of, store_of, who
+from platform_core.cli.context import caller_of, job_names_here
 from platform_core.cli.output import AsJson, print_json, say, text_table
 from platform_core.errors import UsageError
 
@@ -52,12 +52,11 @@ def plan(
     from platform_core.operations import plan as operation
     from platform_core.release.plan.recent import length
 
-    settings = settings_of(context)
-    store = store_of(settings)
+    caller = caller_of(context)
     if last is None:
-        found, tried = operation.plan(settings, store, job), None
+        found, tried = operation.plan(caller, job), None
     else:
-        found, tried = operation.tried(settings, store, job, length(last), most, say)
+        found, tried = operation.tried(caller, job, length(last), most, say)
     _show(found, tried, as_markdown=as_markdown, as_json=as_json)
     raise typer.Exit(_code(found))
 
@@ -103,18 +102,17 @@ def release(
         raise UsageError("A revision replays nothing.", remedy="Give --revision or --back-to alone.")
     from platform_core.operations import change
     from platform_core.operations.wait import for_revision
-    from platform_core.release.candidate import CandidateOptions
 
-    settings = settings_of(context)
-    store = store_of(settings)
+    caller = caller_of(context, note)
+    store = caller.store
     if revision or back_to is not None:
-        made = change.revise(settings, store, job, who(), note, back_to)
+        made = change.revise(caller, job, back_to)
         _tell_warnings(made)
         if wait:
             for_revision(store, made)
         _tell_made(made, f"{made.title}: in force", as_json)
         return
-    made = change.release(settings, store, job, who(), CandidateOptions(start, note, again))
+    made = change.release(caller, job, start, again=again)
     _tell_warnings(made)
     said = f"{made.id}: replaying from {start}, beside the live release"
     if wait:

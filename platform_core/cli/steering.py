@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from platform_core.cli.context import job_names_here, settings_of, store_of, who
+from platform_core.cli.context import caller_of, job_names_here
 from platform_core.cli.output import AsJson, print_json, say
 from platform_core.errors import UsageError
 
 if TYPE_CHECKING:
-    from platform_core.control.store import ControlStore
     from platform_core.control.wanted import Wanted
+    from platform_core.operations import Caller
 
 _PANEL = "Jobs"
 Names = Annotated[
@@ -58,11 +58,9 @@ def start(
     from platform_core.operations import steer
 
     _refuse_unclear(jobs, every)
-    settings = settings_of(context)
-    store, names = store_of(settings), jobs or job_names(settings.root)
-    _finish(
-        store, steer.start(settings, store, _once(names), who(), reason, accept_gap=accept_gap, tell=say), wait, as_json
-    )
+    caller = caller_of(context, reason)
+    names = _once(jobs or job_names(caller.settings.root))
+    _finish(caller, steer.start(caller, names, accept_gap=accept_gap, tell=say), wait, as_json)
 
 
 def stop(
@@ -148,11 +146,10 @@ def run(
     from platform_core.operations.names import release_of
     from platform_core.release.archive import command_for
 
-    settings = settings_of(context)
-    store = store_of(settings)
-    chosen = releases.get(store, release_of(settings, store, release))
+    caller = caller_of(context)
+    settings, chosen = caller.settings, releases.get(caller.store, release_of(caller, release))
     argv, environment = command_for(settings, chosen.id, chosen.revision)
-    store.close()
+    caller.store.close()
     os.chdir(settings.home)
     os.execve(argv[0], argv, environment)
 
@@ -170,9 +167,8 @@ def _change(
     from platform_core.operations import steer
 
     _refuse_unclear(jobs, every)
-    settings = settings_of(context)
-    store = store_of(settings)
-    _finish(store, change(settings, store, _once(jobs or steer.ever_started(store)), who(), reason), wait, as_json)
+    caller = caller_of(context, reason)
+    _finish(caller, change(caller, _once(jobs or steer.ever_started(caller.store))), wait, as_json)
 
 
 def _refuse_unclear(jobs: Sequence[str] | None, every: bool) -> None:
@@ -184,7 +180,7 @@ def _once(names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _finish(store: ControlStore, asked: Sequence[Wanted], wait: float, as_json: bool) -> None:
+def _finish(caller: Caller, asked: Sequence[Wanted], wait: float, as_json: bool) -> None:
     from platform_core.operations import supervised
     from platform_core.operations.wait import for_drivers
 
@@ -195,6 +191,6 @@ def _finish(store: ControlStore, asked: Sequence[Wanted], wait: float, as_json: 
             print(f"{one.release}: wanted to {one.state}")
     if not asked:
         say("No job was ever started.")
-    supervised.told(store)
+    supervised.told(caller)
     if wait:
-        for_drivers(store, asked, wait)
+        for_drivers(caller.store, asked, wait)

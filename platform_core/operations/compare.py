@@ -23,6 +23,7 @@ from platform_core.control.positions import Committed
 from platform_core.control.releases import Release
 from platform_core.control.store import ControlStore
 from platform_core.names import named
+from platform_core.operations import Caller
 from platform_core.operations.names import jobs_of
 from platform_core.release import archive
 from platform_core.settings import Settings
@@ -30,31 +31,23 @@ from platform_core.settings import Settings
 _FIRST_LOOK = 1000  # batches; four times as many each time until the history reaches back far enough
 
 
-def compare(
-    settings: Settings,
-    store: ControlStore,
-    name: str,
-    by: str,
-    *,
-    expect: Mapping[str, str] | None = None,
-    explain: bool = True,
-) -> Outcome:
+def compare(caller: Caller, name: str, *, expect: Mapping[str, str] | None = None, explain: bool = True) -> Outcome:
     """`name`: a job, whose candidate is compared with its live release, or one of its releases, as in stock_stats@v2.
 
     To explain differences, records are read again in the newer release's own archive, which starts Spark.
     """
-    (job,) = jobs_of(settings, store, [name])
+    (job,) = jobs_of(caller, [name])
     release = named(name)[1]
 
     def explained_by(pair: Pair, allowed: Mapping[str, str]) -> Explain:
-        return _explain(settings, store, pair, allowed)
+        return _explain(caller.settings, caller.store, pair, allowed)
 
     return compare_releases(
-        settings,
-        store,
+        caller.settings,
+        caller.store,
         job,
         release,
-        by=by,
+        by=caller.by,
         expect=expect,
         explained_by=explained_by if explain else None,
     )

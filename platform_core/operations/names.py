@@ -5,32 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from platform_core.control import releases
-from platform_core.control.store import ControlStore
 from platform_core.declare.discover import job_names
 from platform_core.errors import UsageError
 from platform_core.names import ReleaseId, did_you_mean, named
-from platform_core.settings import Settings
+from platform_core.operations import Caller
 
 
-def refuse_unknown(job: str, settings: Settings, released: Iterable[str] = ()) -> None:
+def refuse_unknown(caller: Caller, job: str, released: Iterable[str] = ()) -> None:
     """`released`: jobs that may be meant although the working tree has them no more."""
-    there = sorted({*job_names(settings.root), *released})
+    there = sorted({*job_names(caller.settings.root), *released})
     if job not in there:
         raise UsageError(
             f"There is no job {job!r}.{did_you_mean(job, there)}", remedy=f"Jobs: {', '.join(there) or 'none'}."
         )
 
 
-def jobs_of(settings: Settings, store: ControlStore, names: Iterable[str]) -> list[str]:
+def jobs_of(caller: Caller, names: Iterable[str]) -> list[str]:
     """The jobs that are named, by themselves or with a release. Refused when neither tree nor control store has one."""
-    jobs, released = [named(name)[0] for name in names], {one.id.job for one in releases.all(store)}
+    jobs, released = [named(name)[0] for name in names], {one.id.job for one in releases.all(caller.store)}
     for job in jobs:
-        refuse_unknown(job, settings, released)
+        refuse_unknown(caller, job, released)
     return jobs
 
 
-def release_of(settings: Settings, store: ControlStore, name: str) -> ReleaseId:
+def release_of(caller: Caller, name: str) -> ReleaseId:
     """The release that is named, or the live one of the job."""
-    (job,) = jobs_of(settings, store, [name])
+    (job,) = jobs_of(caller, [name])
     release = named(name)[1]
-    return releases.get(store, release).id if release else releases.live_or_refused(store, job).id
+    return releases.get(caller.store, release).id if release else releases.live_or_refused(caller.store, job).id

@@ -7,26 +7,26 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from platform_core.control import releases
-from platform_core.control.store import ControlStore
+from platform_core.operations import Caller
 from platform_core.operations.names import refuse_unknown
 from platform_core.release.plan.changes import ChangeKind, kind_of
 from platform_core.release.plan.plan import Plan, changes_of, plan_of
 from platform_core.release.plan.tree import tree_of
 from platform_core.release.plan.trial import Trial, sides
-from platform_core.settings import Settings
 
 
-def plan(settings: Settings, store: ControlStore, job: str) -> Plan:
-    refuse_unknown(job, settings)
-    store.migrate()
-    return plan_of(job, settings, store)
+def plan(caller: Caller, job: str) -> Plan:
+    refuse_unknown(caller, job)
+    caller.store.migrate()
+    return plan_of(job, caller.settings, caller.store)
 
 
 def tried(
-    settings: Settings, store: ControlStore, job: str, last: timedelta, most: int, tell: Callable[[str], None]
+    caller: Caller, job: str, last: timedelta, most: int, tell: Callable[[str], None]
 ) -> tuple[Plan, Trial | None]:
     """The plan, made while both sides run. No trial where the live release runs the same code: nothing could differ."""
-    refuse_unknown(job, settings)
+    refuse_unknown(caller, job)
+    settings, store = caller.settings, caller.store
     store.migrate()
     live, tell = releases.live_or_refused(store, job), _timed(tell)
     tell(f"starting {live.title} and the working tree, each with its own Spark")

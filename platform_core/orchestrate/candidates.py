@@ -18,6 +18,7 @@ from platform_core.control.releases import CANDIDATE, Release
 from platform_core.declare import Suite
 from platform_core.errors import WeirError
 from platform_core.names import ReleaseId
+from platform_core.operations import Caller
 from platform_core.operations.compare import compare
 from platform_core.orchestrate.expectations import result_of, rows_of, validate
 from platform_core.orchestrate.facts import NOTHING_YET, LastReport
@@ -110,7 +111,7 @@ def _nothing_yet(candidate: Release | None) -> str:
 
 def _compared(platform: Platform, job: str, by: str) -> dg.AssetCheckResult:
     try:
-        kept = compare(platform.settings, platform.store, job, by).kept
+        kept = compare(Caller(platform.settings, platform.store, by), job).kept
     except WeirError as error:
         raise dg.Failure(description=str(error), allow_retries=False) from error
     told = _evaluation(kept)

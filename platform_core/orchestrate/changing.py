@@ -11,13 +11,12 @@ from pydantic import Field
 
 from platform_core.cutover.model import Cutover
 from platform_core.errors import BatchFailed
-from platform_core.operations import change
+from platform_core.operations import Caller, change
 from platform_core.operations.compare import compare
 from platform_core.operations.plan import plan
 from platform_core.operations.wait import for_cutover, refuse_aborted
 from platform_core.orchestrate.platform import Platform
 from platform_core.orchestrate.steering import Request, Why, stream_job
-from platform_core.release.candidate import CandidateOptions
 from platform_core.release.plan.wording import markdown
 from platform_core.release.starting import EARLIEST
 
@@ -46,18 +45,17 @@ def changing_jobs(platform: Platform) -> list[dg.JobDefinition]:
     ]
 
 
-def _plan(platform: Platform, request: Request) -> str:
-    return markdown(plan(platform.settings, platform.store, request.job))
+def _plan(caller: Caller, request: Request) -> str:
+    return markdown(plan(caller, request.job))
 
 
-def _release(platform: Platform, request: Request) -> str:
-    asked = CandidateOptions(start=request.start, note=request.reason, again=True)
-    made = change.release(platform.settings, platform.store, request.job, request.by, asked)
+def _release(caller: Caller, request: Request) -> str:
+    made = change.release(caller, request.job, request.start, again=True)
     return f"{made.id} replays from {made.replay_from.asked if made.replay_from else 'earliest'}"
 
 
-def _compare(platform: Platform, request: Request) -> str:
-    outcome = compare(platform.settings, platform.store, request.job, request.by)
+def _compare(caller: Caller, request: Request) -> str:
+    outcome = compare(caller, request.job)
     pair = f"{outcome.found.left} and {outcome.found.right}"
     if not outcome.verdict.passed:
         raise BatchFailed(
@@ -67,30 +65,32 @@ def _compare(platform: Platform, request: Request) -> str:
     return f"{pair} do not differ; {'; '.join(outcome.verdict.notes) or 'nothing had to be explained'}"
 
 
-def _cut_over(platform: Platform, request: Request) -> str:
-    names = list(dict.fromkeys([request.job, *request.also]))
-    return _ended(platform, change.cut_over(platform.settings, platform.store, names, request.by, request.reason))
+def _cut_over(caller: Caller, request: Request) -> str:
+    return _ended(caller, change.cut_over(caller, _together(request)))
 
 
-def _roll_back(platform: Platform, request: Request) -> str:
-    names = list(dict.fromkeys([request.job, *request.also]))
-    return _ended(platform, change.roll_back(platform.settings, platform.store, names, request.by, request.reason))
+def _roll_back(caller: Caller, request: Request) -> str:
+    return _ended(caller, change.roll_back(caller, _together(request)))
 
 
-def _ended(platform: Platform, asked: Cutover) -> str:
-    found = for_cutover(platform.store, asked)
+def _together(request: Request) -> list[str]:
+    return list(dict.fromkeys([request.job, *request.also]))
+
+
+def _ended(caller: Caller, asked: Cutover) -> str:
+    found = for_cutover(caller.store, asked)
     refuse_aborted(found)
     return f"{found.kind} {found.id}: {', '.join(f'{move.new} is live' for move in found.moves)}"
 
 
-def _reset(platform: Platform, request: Request) -> str:
-    made = change.reset(platform.settings, platform.store, request.job, request.start, request.by, request.reason)
+def _reset(caller: Caller, request: Request) -> str:
+    made = change.reset(caller, request.job, request.start)
     return f"{made.new} is live and begins at {request.start}; {made.old} stopped, its table stays until it is retired"
 
 
-def _retire(platform: Platform, request: Request) -> str:
+def _retire(caller: Caller, request: Request) -> str:
     """The oldest that is on standby: a candidate that was not wanted after all is retired by name, from the CLI."""
-    gone = change.retire_oldest_standby(platform.settings, platform.store, request.job, request.by)
+    gone = change.retire_oldest_standby(caller, request.job)
     return f"removed {', '.join(gone)}"
 
 

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from platform_core.control.wanted import Wanted
 from platform_core.errors import WeirError
-from platform_core.operations import steer, supervised
+from platform_core.operations import Caller, steer, supervised
 from platform_core.orchestrate.keys import live_key
 from platform_core.orchestrate.platform import Platform
 
@@ -21,25 +21,24 @@ class Why(dg.Config):
 
 @dataclass(frozen=True)
 class Request:
-    """One stream, and who asks."""
+    """What the launchpad says, and of which stream."""
 
     job: str
-    by: str
     reason: str
     start: str = ""  # of `release` and `reset`: earliest, or a time
     also: Sequence[str] = ()  # of `cut_over` and `roll_back`: streams that move in the same step
 
 
-Act = Callable[[Platform, Request], str]  # says in a sentence what was done
+Act = Callable[[Caller, Request], str]  # says in a sentence what was done
 
 
 def steering_jobs(platform: Platform) -> list[dg.JobDefinition]:
     return [stream_job(platform, name, act, about) for name, (act, about) in _ACTIONS.items()]
 
 
-def _steered(change: Callable[..., list[Wanted]]) -> Act:
-    def act(platform: Platform, request: Request) -> str:
-        (done,) = change(platform.settings, platform.store, [request.job], request.by, request.reason)
+def _steered(change: Callable[[Caller, Sequence[str]], list[Wanted]]) -> Act:
+    def act(caller: Caller, request: Request) -> str:
+        (done,) = change(caller, [request.job])
         return f"{done.release} is now wanted to {done.state}, generation {done.generation}"
 
     return act
@@ -77,10 +76,11 @@ def stream_job(
     @dg.op(name=f"{action}_stream", description=about, config_schema=asks.to_config_schema().as_field())
     def op(context: dg.OpExecutionContext) -> None:
         user = context.run.tags.get(USER_TAG, "someone")
-        request = Request(context.partition_key, f"{user} in Dagster run {context.run_id}", **context.op_config)
+        request = Request(context.partition_key, **context.op_config)
+        by = f"{user} in Dagster run {context.run_id}"
         if not repeats:
             _refuse_a_second_time(context.instance, context.run)
-        said = _loudly(platform, request, act, looks)
+        said = _loudly(Caller(platform.settings, platform.store, by, request.reason), request, act, looks)
         context.log.info(said)
         context.add_output_metadata(
             {"said": dg.MetadataValue.md(said), "page": dg.MetadataValue.asset(live_key(request.job))}
@@ -99,12 +99,12 @@ def stream_job(
     return job
 
 
-def _loudly(platform: Platform, request: Request, act: Act, looks: bool) -> str:
+def _loudly(caller: Caller, request: Request, act: Act, looks: bool) -> str:
     """A refusal is the run's failure, told in one sentence; none is retried."""
     try:
         if not looks:
-            supervised.require(platform.store)
-        return act(platform, request)
+            supervised.require(caller)
+        return act(caller, request)
     except WeirError as error:
         raise dg.Failure(description=str(error), allow_retries=False) from error
 

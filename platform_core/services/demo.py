@@ -18,6 +18,7 @@ from platform_core.declare.discover import load_jobs, load_topics
 from platform_core.declare.jobs import StreamingJob
 from platform_core.errors import BatchFailed, ServiceUnavailable
 from platform_core.names import ReleaseId
+from platform_core.operations import Caller
 from platform_core.operations.steer import start
 from platform_core.read.tables import open_tables
 from platform_core.release import topics
@@ -78,7 +79,7 @@ def _start_jobs(settings: Settings, store: ControlStore, console: Console) -> di
     for name, job in load_jobs(settings.root).items():
         if job.lands:
             continue
-        (asked,) = start(settings, store, [name], WHO, "make demo")
+        (asked,) = start(Caller(settings, store, WHO, "make demo"), [name])
         releases[asked.release] = job
         console.print(f"Job {asked.release}: wanted to run")
     return releases

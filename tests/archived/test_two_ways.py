@@ -18,6 +18,7 @@ from platform_core.control import aliases, leases, positions, releases, wanted
 from platform_core.control.position import same_place
 from platform_core.cutover import protocol, request
 from platform_core.names import ReleaseId
+from platform_core.operations import Caller
 from platform_core.operations.compare import compare
 from platform_core.release import archive
 from platform_core.release.candidate import CandidateOptions, release_candidate
@@ -104,7 +105,7 @@ def test_a_candidate_of_today_follows_the_frozen_one_and_has_its_rows(platform: 
     until(lambda: states(platform) == ["live", "following"], "the candidate follows")
     assert entered_by(platform, V2) == "platform_core.archived.run"
     follows(platform, V2, V1)
-    outcome = compare(platform.settings, platform.store, JOB, "a test")
+    outcome = compare(Caller(platform.settings, platform.store, "a test"), JOB)
     assert outcome.verdict.passed, outcome.verdict.reasons
     assert outcome.found.rows_left > 0
 

@@ -14,6 +14,7 @@ from platform_core.control import aliases, releases, wanted
 from platform_core.cutover import protocol, request
 from platform_core.cutover.model import Cutover
 from platform_core.names import ReleaseId
+from platform_core.operations import Caller
 from platform_core.operations.compare import compare
 from platform_core.release.candidate import CandidateOptions, release_candidate
 from platform_core.services import postgres
@@ -56,7 +57,7 @@ def ready(platform: Platform, kind: str) -> None:
     """Each has committed a moment ago; a cutover wants a comparison that passed, too."""
     platform.works(V1, V2)
     if kind == "cutover":
-        outcome = compare(platform.settings, platform.store, JOB, "a test")
+        outcome = compare(Caller(platform.settings, platform.store, "a test"), JOB)
         assert outcome.verdict.passed, outcome.verdict.reasons
 
 

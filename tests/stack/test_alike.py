@@ -21,6 +21,7 @@ from platform_core.control import aliases, releases, wanted
 from platform_core.control.store import ControlStore
 from platform_core.cutover import protocol
 from platform_core.names import ReleaseId
+from platform_core.operations import Caller
 from platform_core.operations.compare import compare
 from tests.conftest import Broker
 from tests.stack.from_dagster import launched
@@ -68,7 +69,7 @@ def test_all_four_go_on_after_a_kill(platform: Platform) -> None:
 
 @pytest.mark.parametrize("job", JOBS)
 def test_the_two_releases_differ_in_nothing_that_is_not_explained(platform: Platform, job: str) -> None:
-    outcome = compare(platform.settings, platform.store, job, "a test")
+    outcome = compare(Caller(platform.settings, platform.store, "a test"), job)
     assert outcome.verdict.passed, outcome.verdict.reasons
     assert outcome.found.rows_left > 50
 

@@ -10,6 +10,7 @@ from deltalake import DeltaTable
 
 from platform_core.control import leases, releases, wanted
 from platform_core.names import ReleaseId
+from platform_core.operations import Caller
 from platform_core.operations.compare import compare
 from platform_core.release.candidate import CandidateOptions, release_candidate
 from platform_core.release.plan.plan import plan_of
@@ -96,6 +97,6 @@ def _held(platform: Platform) -> bool:
 
 
 def test_the_rows_are_those_of_the_release_that_read_the_broker(platform: Platform) -> None:
-    outcome = compare(platform.settings, platform.store, JOB, "a test")
+    outcome = compare(Caller(platform.settings, platform.store, "a test"), JOB)
     assert outcome.verdict.passed, outcome.verdict.reasons
     assert outcome.found.rows_left > 100

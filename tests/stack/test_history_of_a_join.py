@@ -10,6 +10,7 @@ import pytest
 from platform_core.control import releases, wanted
 from platform_core.control.position import records_between
 from platform_core.names import ReleaseId
+from platform_core.operations import Caller
 from platform_core.operations.compare import compare
 from platform_core.release.candidate import CandidateOptions, release_candidate
 from tests.conftest import Broker
@@ -71,7 +72,7 @@ def test_its_rows_are_those_of_the_release_that_read_the_broker(platform: Platfo
     platform.generate("clicks", *LOAD, "--records", "2000")
     assert platform.service("generator-clicks").exit_code() == 0
     until(lambda: all(at_end(platform, one, topics.values()) for one in (V1, V2)), "both have read all")
-    outcome = compare(platform.settings, platform.store, JOB, "a test")
+    outcome = compare(Caller(platform.settings, platform.store, "a test"), JOB)
     assert outcome.verdict.passed, outcome.verdict.reasons
     views = ends(platform, [topics["views_raw"]])
     assert outcome.found.rows_left > records_between({}, views) * 0.9
