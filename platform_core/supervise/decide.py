@@ -46,7 +46,7 @@ class Ending:
 
 @dataclass(frozen=True)
 class Seen:
-    """What this machine shows. A process of another machine is in neither set: its lease alone tells whether it lives."""
+    """What this machine shows. A process of another machine is in neither set: its lease alone tells if it lives."""
 
     living: frozenset[Owner] = frozenset()
     lost: frozenset[Owner] = frozenset()

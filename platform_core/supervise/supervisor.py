@@ -133,7 +133,7 @@ class Supervisor:
         return frozenset(adopted) | self._spawner.running()
 
     def _beat(self) -> None:
-        if elapsed() - self._beaten < _BEAT_SECONDS or not self._may():  # one that woke up late does not report for another
+        if elapsed() - self._beaten < _BEAT_SECONDS or not self._may():  # one that woke up late reports for nobody
             return
         detail = {"pid": self._me.pid, "host": self._me.host, "running": _running(self._seen)}
         services.beat(self._store, SUPERVISOR, detail)

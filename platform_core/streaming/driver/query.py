@@ -111,8 +111,8 @@ class ReleaseQuery:
         self._raise()
 
     def close(self) -> None:
-        """Stops the query and drops it: the JVM keeps the batches' function, and through it this and the query would be kept
-        for ever, as neither side's collector sees the other's half. The steps of a replay filled the heap."""
+        """Stops the query and drops it: the JVM keeps the batches' function, and through it this and the query would be
+        kept for ever, as neither side's collector sees the other's half. The steps of a replay filled the heap."""
         try:
             if self._query is not None and self._query.isActive:
                 self._stop()
