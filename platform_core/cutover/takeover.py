@@ -37,17 +37,17 @@ class Takeover:
         settings: Settings,
         store: ControlStore,
         release: ReleaseId,
-        guard: LeaseMonitor,
-        workshop: ReleaseRuntime,
+        monitor: LeaseMonitor,
+        runtime: ReleaseRuntime,
         catching_up: CatchUp,
     ) -> None:
-        self._settings, self._store, self._release, self._guard = settings, store, release, guard
-        self._workshop, self._steps, self._catching_up = workshop, workshop.steps, catching_up
+        self._settings, self._store, self._release, self._monitor = settings, store, release, monitor
+        self._runtime, self._steps, self._catch_up = runtime, runtime.steps, catching_up
 
     @property
     def is_awaited(self) -> bool:
         """Whether the live release pauses once this one is near; that of a rollback has paused at once."""
-        found = self._guard.cutover
+        found = self._monitor.cutover
         if found is None or found.kind == "rollback" or not found.may_abort:
             return False
         return any(move.new == self._release and move.paused_at is None for move in found.moves)
@@ -55,7 +55,7 @@ class Takeover:
     @property
     def asked(self) -> tuple[Cutover, Move] | None:
         """The cutover in which the old release has paused, and this one is to take over."""
-        found = self._guard.cutover
+        found = self._monitor.cutover
         move = found.move_of(self._release) if found else None
         if found is None or move is None or not found.may_abort or move.new != self._release or move.paused_at is None:
             return None
@@ -65,23 +65,23 @@ class Takeover:
         """Steps 3 to 5; `go_on` watches the query of a release that has become the live one."""
         if not self._plan_last_step(move):
             return
-        last, gate = self._workshop.checkpoint.planned, self._guard.gate
+        last, gate = self._runtime.checkpoint.planned, self._monitor.gate
         gate.block(_TAKEOVER)
         gate.must_finish(last if self._steps.unfinished else -1)
-        query = self._workshop.start()
+        query = self._runtime.start()
         try:
             self._align(query, last, found, move)  # step 3
             while self._waits(found, move) and query.active:  # step 4 is the supervisor's
-                self._guard.wait(0.05)
-            if self._guard.role == "live" and not self._guard.ending:
-                self._workshop.publish_as("live")
+                self._monitor.wait(0.05)
+            if self._monitor.role == "live" and not self._monitor.ending:
+                self._runtime.publish_as("live")
                 self.hand_over()  # step 5
                 gate.unblock(_TAKEOVER)
                 go_on(query)
         finally:
-            self._guard.recall()
+            self._monitor.recall()
             query.watch(lambda: True)
-            self._workshop.withdraw()
+            self._runtime.withdraw()
             gate.must_finish(-1)
             gate.unblock(_TAKEOVER)
 
@@ -91,11 +91,11 @@ class Takeover:
         move = found.move_of(self._release) if found else None
         if found is None or move is None or found.phase != "flipped" or move.new != self._release or move.swapped:
             return
-        publish = self._workshop.job.publish
+        publish = self._runtime.job.publish
         if publish is not None and move.aligned is not None and (change := self._change(move)) is not None:
-            messages = lacking(self._workshop.job, publish, change)
-            self._workshop.hand_over(messages, found.id, move.aligned)
-        protocol.tell_swapped(self._store, self._guard.lease, found.id)
+            messages = lacking(self._runtime.job, publish, change)
+            self._runtime.hand_over(messages, found.id, move.aligned)
+        protocol.tell_swapped(self._store, self._monitor.lease, found.id)
         event(logger, "goes on as the live release", release=self._release, cutover=found.id)
 
     def _plan_last_step(self, move: Move) -> bool:
@@ -103,18 +103,18 @@ class Takeover:
 
         Where time alone brings no rows, none is spent on the live one's watermark: the next batch has it anyway.
         """
-        self._catching_up.prove_kept()
-        self._workshop.finish()
+        self._catch_up.prove_kept()
+        self._runtime.finish()
         goal = self._way_to(move)
         if goal is None:
             return False
         steps = self._steps_to(goal)
-        at_once = 0 if self._catching_up.needs_steps else 1
+        at_once = 0 if self._catch_up.needs_steps else 1
         for one in steps[: len(steps) - at_once]:
-            self._workshop.step(*one)
+            self._runtime.step(*one)
         for one in steps[len(steps) - at_once :]:
             self._steps.plan(*one)
-        return not self._guard.ending
+        return not self._monitor.ending
 
     def _way_to(self, move: Move) -> CatchUpTarget | None:
         """Along the old release's commits, to the one at which it has paused."""
@@ -126,21 +126,21 @@ class Takeover:
         return goal if goal is not None and same_place(goal.places, at.places) else None
 
     def _steps_to(self, goal: CatchUpTarget) -> list[tuple[Places, int]]:
-        target = {**self._workshop.inputs.ends_but(goal.places), **goal.places}
+        target = {**self._runtime.inputs.ends_but(goal.places), **goal.places}
         steps: list[tuple[Places, int]] = [(target, goal.first_watermark_ms)] if self._steps.at() != target else []
         reached = max([self._steps.watermark_ms(), *(watermark for _, watermark in steps)])
-        if self._workshop.emits_by_time and goal.watermark_ms > reached:
+        if self._runtime.emits_by_time and goal.watermark_ms > reached:
             steps.append((target, goal.watermark_ms))
         return steps
 
     def _align(self, query: ReleaseQuery, last: int, found: Cutover, move: Move) -> None:
         while self._is_short_of(last) and self._waits(found, move) and query.active:
-            self._guard.wait(0.02)
+            self._monitor.wait(0.02)
         if self._waits(found, move) and not self._is_short_of(last):
             self._tell_aligned(found, move)
 
     def _is_short_of(self, batch: int) -> bool:
-        return self._guard.standing is None or self._guard.standing.batch < batch
+        return self._monitor.standing is None or self._monitor.standing.batch < batch
 
     def _tell_aligned(self, found: Cutover, move: Move) -> None:
         """The version is that of the batch that brought it there, which the store knows by now."""
@@ -148,7 +148,7 @@ class Takeover:
         if newest is None or newest[1] is None:
             raise PositionError(f"{self._release} has recorded no commit.", remedy="Look at the driver's log.")
         try:
-            protocol.tell_aligned(self._store, self._guard.lease, found.id, newest[0], newest[1])
+            protocol.tell_aligned(self._store, self._monitor.lease, found.id, newest[0], newest[1])
         except PositionError as error:  # the old one has paused elsewhere by now: seen below, and stepped to
             event(logger, "not aligned any more", release=self._release, error=error)
             return
@@ -156,8 +156,8 @@ class Takeover:
 
     def _waits(self, found: Cutover, move: Move) -> bool:
         """Until it has flipped, was aborted, or the old release has paused elsewhere."""
-        now = self._guard.cutover
-        if self._guard.ending or self._guard.role == "live" or now is None or now.id != found.id:
+        now = self._monitor.cutover
+        if self._monitor.ending or self._monitor.role == "live" or now is None or now.id != found.id:
             return False
         mine = now.move_of(self._release)
         return now.may_abort and mine is not None and mine.paused_at == move.paused_at

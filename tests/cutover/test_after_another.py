@@ -59,7 +59,7 @@ def distant(postgres: Database) -> Iterator[Distant]:
 
 
 @pytest.fixture
-def guard(distant: Distant, postgres: Database, one: Pair) -> Iterator[LeaseMonitor]:
+def monitor(distant: Distant, postgres: Database, one: Pair) -> Iterator[LeaseMonitor]:
     """Of the live release, at the end of its first batch."""
     made = LeaseMonitor(distant, postgres.settings, one.old.release, one.old.lease, None)
     made.start()
@@ -107,38 +107,38 @@ def _driver(store: ControlStore, release: ReleaseId, state: str) -> Driver:
 
 
 def test_a_driver_that_stood_still_begins_no_batch_while_it_cannot_look(
-    guard: LeaseMonitor, distant: Distant, one: Pair
+    monitor: LeaseMonitor, distant: Distant, one: Pair
 ) -> None:
-    found = _held(guard, one)
+    found = _held(monitor, one)
     distant.reached = False
-    assert not _begun(guard, 1)
+    assert not _begun(monitor, 1)
     one.new.commit(10)
     assert one.new.align(found).phase == "aligned"
     assert protocol.flip(one.old.store, found.id).phase == "flipped"
-    assert not _begun(guard, 1)
+    assert not _begun(monitor, 1)
 
 
 def test_what_a_driver_had_planned_as_the_live_one_never_begins_when_it_next_sees_the_way_back(
-    guard: LeaseMonitor, distant: Distant, one: Pair
+    monitor: LeaseMonitor, distant: Distant, one: Pair
 ) -> None:
-    found = _held(guard, one)
+    found = _held(monitor, one)
     distant.reached = False
-    waits, ended = _waiting(lambda: guard.begin(1))
+    waits, ended = _waiting(lambda: monitor.begin(1))
     _moved_on_and_asked_back(one, found)
     distant.reached = True
     waits.join(20)
     assert [type(error) for error in ended] == [StopRequested]
-    assert (guard.role, guard.gate.begun) == ("standby", 0)
-    guard.recall(False)  # as a query is started that steps to where the new live release stands still
-    guard.begin(1)
-    assert guard.gate.begun == 1
+    assert (monitor.role, monitor.gate.begun) == ("standby", 0)
+    monitor.recall(False)  # as a query is started that steps to where the new live release stands still
+    monitor.begin(1)
+    assert monitor.gate.begun == 1
 
 
-def _held(guard: LeaseMonitor, one: Pair) -> Cutover:
+def _held(monitor: LeaseMonitor, one: Pair) -> Cutover:
     one.new.commit(10)
     found = ask(one)
     until(lambda: _said(one) == one.old.at)
-    assert guard.cutover is not None
+    assert monitor.cutover is not None
     return found
 
 
@@ -147,7 +147,7 @@ def _said(one: Pair) -> Position | None:
     return found.moves[0].paused_at if found else None
 
 
-def _begun(guard: LeaseMonitor, batch: int) -> bool:
+def _begun(monitor: LeaseMonitor, batch: int) -> bool:
     """Whether the gate lets it through, after several of its own looks."""
 
     class Enough(Exception):
@@ -160,7 +160,7 @@ def _begun(guard: LeaseMonitor, batch: int) -> bool:
             raise Enough
 
     try:
-        guard.gate.enter(batch, ask_often)
+        monitor.gate.enter(batch, ask_often)
     except Enough:
         return False
     return True

@@ -136,8 +136,8 @@ def test_a_transform_that_looks_names_up_reaches_all_of_its_module(edited: Edite
 
 
 def test_the_platform_is_a_revision(edited: Edited) -> None:
-    guard = "platform_core/streaming/driver/lease_monitor.py"
-    assert _told(edited("_MARGIN = 2.0", "_MARGIN = 3.0", guard)) == ["revision: outside the transform: _MARGIN"]
+    monitor = "platform_core/streaming/driver/lease_monitor.py"
+    assert _told(edited("_MARGIN = 2.0", "_MARGIN = 3.0", monitor)) == ["revision: outside the transform: _MARGIN"]
 
 
 def test_another_version_of_the_platforms_rows_must_be_replayed(tree: Tree) -> None:

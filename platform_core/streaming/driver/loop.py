@@ -35,17 +35,22 @@ _FOLLOWERS = ("following", "standby")
 
 class DriverLoop:
     def __init__(
-        self, settings: Settings, store: ControlStore, release: ReleaseId, guard: LeaseMonitor, workshop: ReleaseRuntime
+        self,
+        settings: Settings,
+        store: ControlStore,
+        release: ReleaseId,
+        monitor: LeaseMonitor,
+        runtime: ReleaseRuntime,
     ) -> None:
-        self._settings, self._store, self._release, self._guard = settings, store, release, guard
-        self._workshop, self._steps = workshop, workshop.steps
-        self._catching_up = CatchUp(settings, store, release, guard, workshop)
-        self._takeover = Takeover(settings, store, release, guard, workshop, self._catching_up)
+        self._settings, self._store, self._release, self._monitor = settings, store, release, monitor
+        self._runtime, self._steps = runtime, runtime.steps
+        self._catch_up = CatchUp(settings, store, release, monitor, runtime)
+        self._takeover = Takeover(settings, store, release, monitor, runtime, self._catch_up)
 
     def run(self) -> None:
         """Until the driver shall end."""
-        while not self._guard.ending:
-            match self._guard.role:
+        while not self._monitor.ending:
+            match self._monitor.role:
                 case "live":
                     self._live()
                 case "replaying":
@@ -56,10 +61,10 @@ class DriverLoop:
                     raise UsageError(f"{self._release} is {other}.", remedy="`weir status` lists what can run.")
 
     def _live(self) -> None:
-        self._workshop.publish_as("live")
+        self._runtime.publish_as("live")
         self._takeover.hand_over()
         self._over_gaps()
-        self._watched(self._workshop.start())
+        self._watched(self._runtime.start())
 
     def _over_gaps(self) -> None:
         """Records that retention removed unread: recorded, and stepped over once somebody has said so.
@@ -74,58 +79,58 @@ class DriverLoop:
                 remedy=f"`weir start {self._release} --accept-gap` goes on without them; `weir reset` starts over.",
             )
         event(logger, "goes on without lost records", release=self._release, lost=[str(gap) for gap in found])
-        self._workshop.finish(over_gaps=True)
+        self._runtime.finish(over_gaps=True)
         if left := self._missing():
             at = self._steps.at()
             begins = {(gap.topic, gap.partition): gap.last + 1 for gap in left}
             target = {t: {p: begins.get((t, p), o) for p, o in parts.items()} for t, parts in offsets_of(at).items()}
-            self._steps.plan({**at, **target}, self._workshop.checkpoint.next_watermark_ms())
-            self._workshop.finish(over_gaps=True)
+            self._steps.plan({**at, **target}, self._runtime.checkpoint.next_watermark_ms())
+            self._runtime.finish(over_gaps=True)
 
     def _missing(self) -> list[Gap]:
-        return self._workshop.inputs.lost(self._steps.at())
+        return self._runtime.inputs.lost(self._steps.at())
 
     def _watched(self, query: ReleaseQuery) -> None:
         query.watch(self._leaves)
-        self._workshop.withdraw()
+        self._runtime.withdraw()
 
     def _leaves(self) -> bool:
         """Whether the live release's query shall end; what waits at the gate then never begins."""
-        if self._guard.role != "live":
-            self._guard.recall()
-        return self._guard.ending or self._guard.role != "live"
+        if self._monitor.role != "live":
+            self._monitor.recall()
+        return self._monitor.ending or self._monitor.role != "live"
 
     def _replay(self) -> None:
-        self._workshop.publish_as("aside")
-        if self._catching_up.walk(lambda: self._guard.role == "replaying"):
+        self._runtime.publish_as("aside")
+        if self._catch_up.walk(lambda: self._monitor.role == "replaying"):
             releases.set_state(self._store, self._release, "following", "its replay has reached the live release")
-            self._guard.role = "following"
+            self._monitor.role = "following"
 
     def _follow(self) -> None:
-        self._workshop.publish_as("silent" if self._guard.role == "standby" else "aside")
+        self._runtime.publish_as("silent" if self._monitor.role == "standby" else "aside")
         stepped = float("-inf")
-        while self._guard.role in _FOLLOWERS and not self._guard.ending:
+        while self._monitor.role in _FOLLOWERS and not self._monitor.ending:
             if (asked := self._takeover.asked) is not None:
                 self._takeover.take_over(*asked, self._watched)
-                self._guard.wait(0.1)
+                self._monitor.wait(0.1)
                 return  # it may be the live one, or have been: what it publishes to is chosen anew
             pause = _AWAITED_SECONDS if self._takeover.is_awaited else self._settings.moves.follow_seconds
             if time.monotonic() >= stepped + pause:
                 self._after_live()
                 stepped = time.monotonic()
-            self._guard.wait(0.1)
+            self._monitor.wait(0.1)
 
     def _after_live(self) -> None:
         live = releases.live_of(self._store, self._release.job)
         if live is None:
             return
-        self._catching_up.prove_kept()
-        self._workshop.finish()
+        self._catch_up.prove_kept()
+        self._runtime.finish()
         goal = next_target(self._steps.at(), positions.history(self._store, live, _LOOK_BACK))
         if goal is None:
             return
-        if self._catching_up.far_from(goal.places):
-            self._catching_up.walk(lambda: self._guard.role in _FOLLOWERS and self._guard.cutover is None)
+        if self._catch_up.far_from(goal.places):
+            self._catch_up.walk(lambda: self._monitor.role in _FOLLOWERS and self._monitor.cutover is None)
         else:
             self._walk(goal)
 
@@ -133,9 +138,9 @@ class DriverLoop:
         """The records, then, with the watermark that the live one has there, what time alone brings."""
         if arrived(self._steps.at(), self._steps.watermark_ms(), goal):
             return
-        target = {**self._workshop.inputs.ends_but(goal.places), **goal.places}
+        target = {**self._runtime.inputs.ends_but(goal.places), **goal.places}
         if self._steps.at() != target:
-            self._workshop.step(target, goal.first_watermark_ms)
-        behind = self._workshop.clocked and goal.watermark_ms > self._steps.watermark_ms()
+            self._runtime.step(target, goal.first_watermark_ms)
+        behind = self._runtime.clocked and goal.watermark_ms > self._steps.watermark_ms()
         if behind and self._takeover.asked is None:  # else it has to go further at once
-            self._workshop.step(target, goal.watermark_ms)
+            self._runtime.step(target, goal.watermark_ms)

@@ -36,38 +36,38 @@ class ReleaseDriver:
 
     def run(self) -> None:
         """1 lease, 2 proofs, 3 Spark and sinks, 4 batches until asked to stop, 5 everything given back."""
-        guard = self._guard(self._leased())
+        monitor = self._monitor(self._leased())
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: guard.stop())
-        guard.start()
+            signal.signal(number, lambda *_: monitor.stop())
+        monitor.start()
         try:
-            self._say(guard, "starting")
-            self._work(guard)
-            self._say(guard, "stopped", reason="")
+            self._say(monitor, "starting")
+            self._work(monitor)
+            self._say(monitor, "stopped", reason="")
         except WeirError as error:
             # a service that is away is no fault of the job: the supervisor tries again for as long as it takes
             state = "waiting" if isinstance(error, ServiceUnavailable) else "failed"
-            self._say(guard, state, reason=str(error), permanent=isinstance(error, Permanent))
+            self._say(monitor, state, reason=str(error), permanent=isinstance(error, Permanent))
             raise
         finally:
-            guard.end()
+            monitor.end()
 
-    def _work(self, guard: LeaseMonitor) -> None:
-        workshop = ReleaseRuntime(self._settings, self._store, self._job, self._release, guard)
+    def _work(self, monitor: LeaseMonitor) -> None:
+        runtime = ReleaseRuntime(self._settings, self._store, self._job, self._release, monitor)
         try:
-            workshop.inputs.prove()
-            workshop.open()
-            self._say(guard, "running", reason="")
-            event(logger, "running", release=self._release, state=guard.role)
-            DriverLoop(self._settings, self._store, self._release, guard, workshop).run()
+            runtime.inputs.prove()
+            runtime.open()
+            self._say(monitor, "running", reason="")
+            event(logger, "running", release=self._release, state=monitor.role)
+            DriverLoop(self._settings, self._store, self._release, monitor, runtime).run()
         except Retryable as error:
-            if (lost := guard.asked_now()) is not None:  # what looks worth another try was another owner's doing
+            if (lost := monitor.asked_now()) is not None:  # what looks worth another try was another owner's doing
                 raise lost from error
             raise
         finally:
-            workshop.close()
-        if guard.lost is not None:
-            raise guard.lost
+            runtime.close()
+        if monitor.lost is not None:
+            raise monitor.lost
 
     def _leased(self) -> Lease:
         """The lease, waited for while a former driver's runs out."""
@@ -81,22 +81,22 @@ class ReleaseDriver:
                     raise
                 time.sleep(0.5)
 
-    def _guard(self, lease: Lease) -> LeaseMonitor:
+    def _monitor(self, lease: Lease) -> LeaseMonitor:
         asked = wanted.of(self._store, self._release)
         return LeaseMonitor(self._store, self._settings, self._release, lease, asked.generation if asked else None)
 
     def _say(
-        self, guard: LeaseMonitor, state: drivers.State, *, reason: str | None = None, permanent: bool | None = None
+        self, monitor: LeaseMonitor, state: drivers.State, *, reason: str | None = None, permanent: bool | None = None
     ) -> None:
-        changes: drivers.Changes = {"state": state, "owner": guard.lease.owner}
-        if guard.generation is not None:  # else the supervisor takes one begun by hand for one to be restarted
-            changes["generation"] = guard.generation
+        changes: drivers.Changes = {"state": state, "owner": monitor.lease.owner}
+        if monitor.generation is not None:  # else the supervisor takes one begun by hand for one to be restarted
+            changes["generation"] = monitor.generation
         if reason is not None:
             changes["reason"] = reason
         if permanent is not None:
             changes["permanent"] = permanent
         try:
-            drivers.report(self._store, self._release, lease=guard.lease, **changes)
+            drivers.report(self._store, self._release, lease=monitor.lease, **changes)
         except WeirError as error:
             event(logger, "state not told", level=logging.WARNING, state=state, error=error)
 

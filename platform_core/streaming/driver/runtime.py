@@ -48,9 +48,9 @@ _LOOKED_AT, _MAINTENANCE = 10_000, 100  # of commits: further back nobody asks; 
 
 class ReleaseRuntime:
     def __init__(
-        self, settings: Settings, store: ControlStore, job: StreamingJob, release: ReleaseId, guard: LeaseMonitor
+        self, settings: Settings, store: ControlStore, job: StreamingJob, release: ReleaseId, monitor: LeaseMonitor
     ) -> None:
-        self._settings, self._store, self.job, self._release, self._guard = settings, store, job, release, guard
+        self._settings, self._store, self.job, self._release, self._monitor = settings, store, job, release, monitor
         self.checkpoint = Checkpoint(settings.storage.checkpoint(release).here)
         self.steps = PlannedBatches(self.checkpoint)
         self.inputs = inputs_of(InputContext(settings, store, job, release))
@@ -62,20 +62,20 @@ class ReleaseRuntime:
         """Proves where the release is, then makes all that its queries share."""
         duck = duckdb.connect(config={"threads": "2"})
         self._held.callback(duck.close)
-        self._outlet = OutputTopic(self._settings, self.job, self._release, self._guard, self.checkpoint, duck)
+        self._output_topic = OutputTopic(self._settings, self.job, self._release, self._monitor, self.checkpoint, duck)
         sinks, self._table = self._made_sinks(duck)
         for sink in reversed(sinks):  # the table first: it can tell the most
             sink.prove(self.checkpoint)
         committed = self._table.position()
         self._found_planned = self.checkpoint.planned
         if self.steps.unfinished:
-            self._guard.gate.must_finish(self._found_planned)
-        self._guard.standing = committed
+            self._monitor.gate.must_finish(self._found_planned)
+        self._monitor.standing = committed
         self._tell_unrecorded()
         self.spark = session(self._settings, str(self._release))
         self._held.callback(self.spark.stop)
-        self._outlet.to("silent")
-        self._held.callback(self._outlet.close)
+        self._output_topic.to("silent")
+        self._held.callback(self._output_topic.close)
         self._batches = self._made_batches(self.spark, sinks, committed)
         # What is here stays: without it a look for garbage is quick and comes often. The JVM keeps whatever a batch
         # handed to Python until then: measured, 750 MB of a heap of 1 GB instead of 190.
@@ -90,11 +90,11 @@ class ReleaseRuntime:
         asked = Query(begins, self.steps.at() or begins or {}, bool(trigger.get("once")), over_gaps)
         rows = streamed(self.job, self.inputs.source(self.spark, asked))
         self._keeps_time = keeps_time(rows)
-        query = ReleaseQuery(self.job, rows, self.checkpoint.path, self._batches.run, self._guard.wakeup)
+        query = ReleaseQuery(self.job, rows, self.checkpoint.path, self._batches.run, self._monitor.wakeup)
         self._query = query
         self._batches.metrics = lambda: observed_by(query.query)
         self._batches.dropped = lambda: dropped_by(query.query)
-        self._guard.recall(False)
+        self._monitor.recall(False)
         if trigger:
             query.start(**trigger)
         else:
@@ -111,35 +111,35 @@ class ReleaseRuntime:
 
     def finish(self, over_gaps: bool = False) -> None:
         """Runs what is planned, to its end."""
-        if not self.steps.unfinished or self._guard.ending:
+        if not self.steps.unfinished or self._monitor.ending:
             return
         query = self.start(over_gaps, once=True)
-        query.watch(lambda: self._guard.ending)
+        query.watch(lambda: self._monitor.ending)
         gc.collect()  # what py4j hands out stands in circles, and the JVM keeps each step's query until they are gone
 
     def plan_first(self, target: Places) -> None:
         """The first batch, ending at `target`: Spark plans it, with its own settings and sources, and may not begin."""
-        self._guard.gate.block("planning")
+        self._monitor.gate.block("planning")
         query = self.start(once=True)
         try:
             query.until(lambda: self.checkpoint.planned >= 0)
         finally:
-            self._guard.recall()
+            self._monitor.recall()
             query.watch(lambda: True)
-            self._guard.gate.unblock("planning")
+            self._monitor.gate.unblock("planning")
         self.steps.plan_first(target)
 
     def withdraw(self) -> None:
         """After a query: what it had planned and was not let begin shall not run later in place of something else."""
-        self.steps.withdraw(max(self._guard.gate.begun, self._found_planned))
+        self.steps.withdraw(max(self._monitor.gate.begun, self._found_planned))
 
     def publish_as(self, role: Role) -> None:
         """`live`: to the topic itself, from now on alone; `aside`: to one of the release's own; `silent`: to none."""
-        self._outlet.to(role)
+        self._output_topic.to(role)
 
     def hand_over(self, messages: Sequence[Message], cutover: int, at: Position) -> None:
         """Writes what the topic lacks to be this release's, where both stood."""
-        publisher = self._outlet.publisher
+        publisher = self._output_topic.publisher
         if publisher is not None:
             count = publisher.hand_over(messages, cutover, at.batch, at.offsets)
             event(logger, "topic handed over", release=self._release, cutover=cutover, records=count)
@@ -166,26 +166,26 @@ class ReleaseRuntime:
         newest = history.commits(self._table.output.place, limit=min(done - last, _LOOKED_AT) + _MAINTENANCE)
         found = [(Position.from_json(one["userMetadata"]), one["version"]) for one in newest if "userMetadata" in one]
         missing = [(position, version) for position, version in found if last < position.batch <= done]
-        positions.fill(self._store, self._guard.lease, missing)
+        positions.fill(self._store, self._monitor.lease, missing)
         event(logger, "unrecorded commits told", release=self._release, after=last, commits=len(missing))
 
     def _made_sinks(self, duck: duckdb.DuckDBPyConnection) -> tuple[list[Sink], TableSink]:
         before, table = table_sinks(
             self._settings, self.job, self._release, self.checkpoint.path, duck, KafkaFetcher(self._settings)
         )
-        return [*before, table, self._outlet], table
+        return [*before, table, self._output_topic], table
 
     def _made_batches(self, spark: SparkSession, sinks: list[Sink], committed: Position | None) -> BatchRunner:
         ends = Ends(self.inputs)
         self._held.callback(ends.close)
-        reports, upkeep = Reports(self._store, lambda: self._guard.lease, ends), self._upkeep()
+        reports, maintenance = Reports(self._store, lambda: self._monitor.lease, ends), self._maintenance()
 
         def after(batch: Batch) -> None:
             reports.tell(batch)
-            self._guard.committed(batch.position)
+            self._monitor.committed(batch.position)
             if self._query is not None:
                 self._query.committed(batch.measures.records)
-            upkeep.after_batch()
+            maintenance.after_batch()
 
         return BatchRunner(
             job=self.job,
@@ -193,12 +193,12 @@ class ReleaseRuntime:
             positions=self.checkpoint,
             sinks=sinks,
             metrics=dict,
-            begin=self._guard.begin,
-            may_write=self._guard.write,
+            begin=self._monitor.begin,
+            may_write=self._monitor.write,
             recount=lambda position, last_ms: self.inputs.behind(spark, position, last_ms),
             report=after,
             clock_ms=committed.newest_ms if committed else 0,
         )
 
-    def _upkeep(self) -> TableMaintenance:
+    def _maintenance(self) -> TableMaintenance:
         return TableMaintenance(self._table.output, held=lambda: holds.held_versions(self._store, self._release))

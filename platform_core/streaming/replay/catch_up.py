@@ -24,11 +24,16 @@ logger = logging.getLogger(__name__)
 
 class CatchUp:
     def __init__(
-        self, settings: Settings, store: ControlStore, release: ReleaseId, guard: LeaseMonitor, workshop: ReleaseRuntime
+        self,
+        settings: Settings,
+        store: ControlStore,
+        release: ReleaseId,
+        monitor: LeaseMonitor,
+        runtime: ReleaseRuntime,
     ) -> None:
-        self._settings, self._store, self._release, self._guard = settings, store, release, guard
-        self._workshop, self._steps, self._moves = workshop, workshop.steps, settings.moves
-        self._inputs = workshop.inputs
+        self._settings, self._store, self._release, self._monitor = settings, store, release, monitor
+        self._runtime, self._steps, self._moves = runtime, runtime.steps, settings.moves
+        self._inputs = runtime.inputs
 
     def prove_kept(self) -> None:
         """Raises when records that it still needs are gone for good."""
@@ -38,7 +43,7 @@ class CatchUp:
     @property
     def needs_steps(self) -> bool:
         """Whether the next records come from elsewhere than the release's own query reads, or it has none yet."""
-        return self._inputs.elsewhere or self._workshop.checkpoint.planned < 0
+        return self._inputs.elsewhere or self._runtime.checkpoint.planned < 0
 
     def far_from(self, goal: Places) -> bool:
         """Whether it is too far to go there in one step, or what lies between has to be read in steps."""
@@ -58,18 +63,18 @@ class CatchUp:
         """1 what is left of history, and where, 2 the step's end, 3 the step, 4 a pause for the live one."""
         release = releases.get(self._store, self._release)
         begins = release.replay_from.places if release.replay_from else {}
-        while while_true() and not self._guard.ending:
-            self._workshop.finish()
+        while while_true() and not self._monitor.ending:
+            self._runtime.finish()
             at, whole = self._steps.at() or begins, self._bound()
             bound = self._inputs.reachable(at, whole)
             # lookups are read ahead of the events: they are joined by time
             target = {**bound, **walk.target(self._inputs.paced(at), self._inputs.paced(bound))}
             began = time.monotonic()
             if self._steps.at() != target:
-                self._workshop.step(target, self._workshop.checkpoint.next_watermark_ms())
+                self._runtime.step(target, self._runtime.checkpoint.next_watermark_ms())
             if target == whole:
                 return True
-            self._guard.wait((time.monotonic() - began) * (1 / self._moves.replay_share - 1))
+            self._monitor.wait((time.monotonic() - began) * (1 / self._moves.replay_share - 1))
         return False
 
     def _bound(self) -> Places:

@@ -30,12 +30,12 @@ class OutputTopic:
         settings: Settings,
         job: StreamingJob,
         release: ReleaseId,
-        guard: LeaseMonitor,
+        monitor: LeaseMonitor,
         checkpoint: Checkpoint,
         duck: duckdb.DuckDBPyConnection,
     ) -> None:
         self._settings, self._job, self._release, self._duck = settings, job, release, duck
-        self._guard, self._checkpoint = guard, checkpoint
+        self._monitor, self._checkpoint = monitor, checkpoint
         self._role: Role | None = None
         self.publisher: TransactionalPublisher | None = None
         self._mirror: Mirror | None = None
@@ -88,11 +88,11 @@ class OutputTopic:
             self.publisher = self._made(self._release.topic(plain), self._release.group, live=False)
 
     def _made(self, topic: str, identity: str, live: bool) -> TransactionalPublisher:
-        self._guard.write()  # a driver that woke up without its lease must not fence its successor
+        self._monitor.write()  # a driver that woke up without its lease must not fence its successor
         marks = self._checkpoint.identity()
-        epoch, group = self._guard.lease.epoch, self._release.group
+        epoch, group = self._monitor.lease.epoch, self._release.group
         return TransactionalPublisher(
-            self._settings, topic, identity, group, marks, epoch, lambda: self._guard.owns(live)
+            self._settings, topic, identity, group, marks, epoch, lambda: self._monitor.owns(live)
         )
 
 

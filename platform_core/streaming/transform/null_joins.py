@@ -37,7 +37,7 @@ def _in(join: Any, jvm: Any) -> Iterator[str]:
     found = keys.get()
     kind, guards = str(found._1().toString()), [found._4().get()] if found._4().isDefined() else []
     for left, right in zip(listed(found._2()), listed(found._3()), strict=True):
-        known = [part for guard in guards for part in _parts(guard)]
+        known = [part for monitor in guards for part in _parts(monitor)]
         on_left = _Nulls([*known, *listed(join.left().constraints().toSeq())], jvm)
         on_right = _Nulls([*known, *listed(join.right().constraints().toSeq())], jvm)
         on_left.kept_out += _columns(left) if kind in _LEFT_FILTERED else []

@@ -53,8 +53,10 @@ class Opened:
 
     def by_the_next_driver(self) -> OutputTopic:
         self._epoch += 1
-        guard: Any = SimpleNamespace(write=lambda: None, lease=SimpleNamespace(epoch=self._epoch), owns=lambda _: False)
-        return OutputTopic(*self._having, guard, self._checkpoint, self._duck)
+        monitor: Any = SimpleNamespace(
+            write=lambda: None, lease=SimpleNamespace(epoch=self._epoch), owns=lambda _: False
+        )
+        return OutputTopic(*self._having, monitor, self._checkpoint, self._duck)
 
     def batch(self, number: int, *changes: tuple[str, int, ChangeType]) -> Batch:
         kinds = [change.value for _, _, change in changes]
@@ -96,38 +98,38 @@ def test_a_batch_is_published_once_whoever_repeats_it(opened: Opened, job: Strea
         (b'{"user":"ann"}', b'{"total":1}'),
         (b'{"user":"bob"}', b'{"total":2}'),
     ]
-    for outlet in (first, second):
-        outlet.close()
+    for output_topic in (first, second):
+        output_topic.close()
 
 
 def test_a_deletion_is_a_tombstone(opened: Opened, job: StreamingJob, broker: Broker) -> None:
-    outlet = opened.by_the_next_driver()
-    outlet.to("live")
-    outlet.commit(opened.batch(0, ANN, ("bob", 2, ChangeType.INSERT)))
-    assert outlet.commit(opened.batch(1, ("ann", 0, ChangeType.DELETE))).published == 1
+    output_topic = opened.by_the_next_driver()
+    output_topic.to("live")
+    output_topic.commit(opened.batch(0, ANN, ("bob", 2, ChangeType.INSERT)))
+    assert output_topic.commit(opened.batch(1, ("ann", 0, ChangeType.DELETE))).published == 1
     assert values(broker, f"{job.name}.out", 3)[2] == (b'{"user":"ann"}', None)
-    outlet.close()
+    output_topic.close()
 
 
 def test_a_topic_that_has_more_than_the_checkpoint_runs_is_refused(opened: Opened) -> None:
-    outlet = opened.by_the_next_driver()
-    outlet.to("live")
+    output_topic = opened.by_the_next_driver()
+    output_topic.to("live")
     for number in range(3):
-        outlet.commit(opened.batch(number, ANN))
+        output_topic.commit(opened.batch(number, ANN))
     restored = opened.by_the_next_driver()
     restored.to("live")
     with pytest.raises(PositionError, match=r"has batch 2 of group .*, the checkpoint runs 1\."):
         restored.commit(opened.batch(1, ANN))
-    for one in (outlet, restored):
+    for one in (output_topic, restored):
         one.close()
 
 
 def test_who_publishes_nothing_shows_how_far_it_is(opened: Opened, job: StreamingJob, broker: Broker) -> None:
-    outlet = opened.by_the_next_driver()
-    outlet.to("silent")
-    assert outlet.commit(opened.batch(4, ANN)).published == 0
-    outlet.close()  # flushes what was committed in the background
-    assert (outlet.committed(), opened.group()[0]) == (-1, 5)
+    output_topic = opened.by_the_next_driver()
+    output_topic.to("silent")
+    assert output_topic.commit(opened.batch(4, ANN)).published == 0
+    output_topic.close()  # flushes what was committed in the background
+    assert (output_topic.committed(), opened.group()[0]) == (-1, 5)
     aside = opened.by_the_next_driver()
     aside.to("aside")
     aside.commit(opened.batch(5, ANN))
@@ -138,10 +140,10 @@ def test_who_publishes_nothing_shows_how_far_it_is(opened: Opened, job: Streamin
 def test_what_it_leaves_goes_and_the_jobs_topic_stays(
     opened: Opened, job: StreamingJob, broker: Broker, platform_settings: Settings
 ) -> None:
-    outlet = opened.by_the_next_driver()
-    outlet.to("aside")
-    outlet.commit(opened.batch(0, ANN))
-    outlet.close()
+    output_topic = opened.by_the_next_driver()
+    output_topic.to("aside")
+    output_topic.commit(opened.batch(0, ANN))
+    output_topic.close()
     declared = {"publish": {"topic": {"name": f"{job.name}.out"}}}
     left = list(OutputTopic.remains(Retiring(platform_settings, Asked(platform_settings), opened.release, declared)))
     assert [one.what for one in left] == [f"topic {job.name}.out.v1", f"group {opened.release.group}"]
