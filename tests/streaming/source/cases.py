@@ -25,6 +25,8 @@ from platform_core.declare.inputs import Input
 from platform_core.declare.schemas import columns
 from platform_core.names import PART, ReleaseId
 from platform_core.release.declared import declared
+from platform_core.release.topics import ids
+from platform_core.services.process import until
 from platform_core.settings import Settings
 from platform_core.streaming.batch.metrics import observed_by
 from platform_core.streaming.batch.runner import BatchRunner
@@ -104,9 +106,15 @@ class OfTopic:
             one.result(20)
 
     def _ids(self) -> dict[str, str]:
-        from platform_core.release.topics import ids
+        """The broker shows a topic a moment after the controller has made it."""
+        known: dict[str, str] = {}
 
-        return ids(self._stage.settings, [self.topic.name])
+        def shown() -> bool:
+            known.update(ids(self._stage.settings, [self.topic.name]))
+            return bool(known)
+
+        assert until(shown, 20), self.topic.name
+        return known
 
 
 class Landed(OfTopic):
