@@ -9,7 +9,7 @@ import duckdb
 import pyarrow as pa
 
 from platform_core.declare.schemas import Column
-from platform_core.formats.codec import Fault, column_of
+from platform_core.formats.codec import Fault, Names, column_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as Expression
@@ -30,10 +30,10 @@ class BytesCodec:
     def encode(
         self,
         rows: pa.Table,
-        names: Sequence[str],
+        parts: Sequence[Names],
         duck: duckdb.DuckDBPyConnection,  # noqa: ARG002
-    ) -> pa.ChunkedArray:
-        return rows[column_of(names)].cast(pa.binary())
+    ) -> list[pa.ChunkedArray]:
+        return [rows[column_of(part)].cast(pa.binary()) for part in parts]
 
     def dumps(self, value: Mapping[str, Any]) -> bytes:
         return bytes(value[column_of(value)])

@@ -14,7 +14,7 @@ import duckdb
 import pyarrow as pa
 
 from platform_core.declare.schemas import Column
-from platform_core.formats.codec import Fault
+from platform_core.formats.codec import Fault, Names
 from platform_core.formats.sql import evaluated, quoted
 from platform_core.formats.text import not_utf8
 
@@ -42,16 +42,21 @@ class JsonCodec:
         broken = value.isNotNull() & (read.isNull() | read[_CORRUPT].isNotNull())
         return [not_utf8(value), (broken, f"not JSON of the declared shape ({shape})")]
 
-    def encode(self, rows: pa.Table, names: Sequence[str], duck: duckdb.DuckDBPyConnection) -> pa.ChunkedArray:
-        chosen = names or [name for name in rows.schema.names if not name.startswith("_")]
-        fields = ", ".join(f"'{name}', {_written(quoted(name), rows.schema.field(name).type)}" for name in chosen)
-        return evaluated(f"encode(CAST(json_object({fields}) AS VARCHAR))", rows, duck)
+    def encode(self, rows: pa.Table, parts: Sequence[Names], duck: duckdb.DuckDBPyConnection) -> list[pa.ChunkedArray]:
+        return evaluated([_object(names, rows.schema) for names in parts], rows, duck)
 
     def dumps(self, value: Mapping[str, Any]) -> bytes:
         return _dumped(value).encode()
 
     def loads(self, data: bytes) -> Any:
         return json.loads(data)
+
+
+def _object(names: Names, schema: pa.Schema) -> str:
+    """All columns but the platform's own where none are named."""
+    chosen = names or [name for name in schema.names if not name.startswith("_")]
+    fields = ", ".join(f"'{name}', {_written(quoted(name), schema.field(name).type)}" for name in chosen)
+    return f"encode(CAST(json_object({fields}) AS VARCHAR))"
 
 
 def _written(value: str, kind: Any, depth: int = 0) -> str:

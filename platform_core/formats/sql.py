@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 
 
-def evaluated(expression: str, rows: pa.Table, duck: duckdb.DuckDBPyConnection) -> pa.ChunkedArray:
-    """Its value of each row, in their order: of a plain SELECT over one table DuckDB keeps it."""
+def evaluated(expressions: Sequence[str], rows: pa.Table, duck: duckdb.DuckDBPyConnection) -> list[pa.ChunkedArray]:
+    """Their values of each row, in the order of the rows: of a plain SELECT over one table DuckDB keeps it."""
     duck.register("encoded_", rows.cast(pa.schema([field.with_type(_zoneless(field.type)) for field in rows.schema])))
     try:
-        return duck.sql(f"SELECT {expression} AS value FROM encoded_").to_arrow_table()["value"]
+        return duck.sql(f"SELECT {', '.join(expressions)} FROM encoded_").to_arrow_table().columns
     finally:
         duck.unregister("encoded_")
 

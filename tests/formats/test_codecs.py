@@ -173,12 +173,37 @@ def test_a_row_without_the_one_column_is_published_as_a_tombstone(part: Part, du
     assert encoded(rows, Publish(topic(part.format), Text("id_"), part), duck) == [(b"1", None)]
 
 
-def test_key_and_value_of_a_row_stay_together_in_a_large_batch(duck: duckdb.DuckDBPyConnection) -> None:
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array(["é", "", None], pa.string()),
+        pa.array([-(2**63), 0, None], pa.int64()),
+        pa.array([-128, 127, None], pa.int8()),
+    ],
+    ids=["text", "long", "tiny"],
+)
+def test_text_that_arrow_writes_is_what_duckdb_would_write(values: pa.Array, duck: duckdb.DuckDBPyConnection) -> None:
+    rows = pa.table({"line": values})
+    (found,) = codec(Format.TEXT).encode(rows, [("line",)], duck)
+    duck.register("written", rows)
+    theirs = duck.sql("SELECT encode(CAST(line AS VARCHAR)) AS line FROM written").to_arrow_table()
+    assert found.to_pylist() == theirs["line"].to_pylist()
+
+
+@pytest.mark.parametrize("key", [Text("id"), Json(("id",))], ids=["two formats", "one format"])
+def test_key_and_value_of_a_row_stay_together_in_a_large_batch(key: Part, duck: duckdb.DuckDBPyConnection) -> None:
     numbers = [number * 7919 % 300_000 for number in range(300_000)]
-    rows = pa.table({"id_": numbers, "line": [f"of {number}" for number in numbers]})
-    out = encoded(rows, Publish(topic(Format.TEXT), Text("id_"), Text("line")), duck)
-    assert all(value == b"of " + (key or b"") for key, value in out)
-    assert [key for key, _ in out] == sorted(str(number).encode() for number in numbers)
+    rows = pa.table({"id": numbers, "line": [f"of {number}" for number in numbers]})
+    out = encoded(rows, Publish(topic(Format.TEXT), key, Json(("line",))), duck)
+    told = [(codec(key.format).loads(one or b""), codec(Format.JSON).loads(value or b"")) for one, value in out]
+    assert all(value == {"line": f"of {_number(one)}"} for one, value in told)
+    keys = [one or b"" for one, _ in out]
+    assert keys == sorted(keys)
+    assert {_number(one) for one, _ in told} == set(numbers)
+
+
+def _number(key: Any) -> int:
+    return int(key["id"] if isinstance(key, dict) else key)
 
 
 def test_an_empty_batch_publishes_nothing(form: Format, duck: duckdb.DuckDBPyConnection) -> None:

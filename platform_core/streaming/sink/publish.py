@@ -54,9 +54,16 @@ def is_keyed(job: StreamingJob) -> bool:
 
 def encoded(rows: pa.Table, publish: Publish, duck: duckdb.DuckDBPyConnection) -> list[Message]:
     """Key and value of each row's record, in the order of the key."""
-    key, value = (codec(part.format).encode(rows, part.names, duck) for part in (publish.key, publish.value))
-    order = pc.sort_indices(key)
-    return list(zip(key.take(order).to_pylist(), value.take(order).to_pylist(), strict=True))
+    keys, values = _bytes(rows, publish, duck)
+    order = pc.sort_indices(keys)
+    return list(zip(keys.take(order).to_pylist(), values.take(order).to_pylist(), strict=True))
+
+
+def _bytes(rows: pa.Table, publish: Publish, duck: duckdb.DuckDBPyConnection) -> list[pa.ChunkedArray]:
+    key, value = publish.key, publish.value
+    if key.format is value.format:
+        return codec(key.format).encode(rows, [key.names, value.names], duck)
+    return [found for part in (key, value) for found in codec(part.format).encode(rows, [part.names], duck)]
 
 
 class TransactionalPublisher:
