@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 @dataclass(frozen=True)
 class Metric:
-    """`of` gives its value for a batch as `stream.reports.Done` has it. One that is counted adds up over batches; of
+    """`of` gives its value for a batch as `streaming.driver.reports.Done` has it. One that is counted adds up over batches; of
     any other the newest batch's value counts. Under `plotted` a table's page in Dagster has it, of the last minute."""
 
     unit: str

@@ -4,7 +4,7 @@
     Waiting      rows that still wait for a lookup's record
     LookupTable  every version of a lookup; it gives the rows their columns
     TableSink    the job's output
-    Outlet       the same in Kafka, or the group's offsets alone
+    OutputTopic  the same in Kafka, or the group's offsets alone
 
 A crash between any two is harmless: each knows a batch by its number, and skips one that it has. The checkpoint's own
 commit comes last. A further sink is a class with this interface, in its place here.
