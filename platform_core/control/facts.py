@@ -15,8 +15,9 @@ from typing import Any, Literal
 
 @dataclass(frozen=True)
 class Metric:
-    """`of` gives its value for a batch as `streaming.driver.reports.Done` has it. One that is counted adds up over batches; of
-    any other the newest batch's value counts. Under `plotted` a table's page in Dagster has it, of the last minute."""
+    """`of` gives its value for a batch, as `Done` in streaming/driver/reports.py has it. One that is counted adds up
+    over batches; of any other the newest batch's value counts. Under `plotted` a table's page in Dagster has it, of the
+    last minute."""
 
     unit: str
     meaning: str
