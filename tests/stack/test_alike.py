@@ -20,6 +20,8 @@ import pytest
 from platform_core.control import aliases, releases, wanted
 from platform_core.control.store import ControlStore
 from platform_core.cutover import protocol
+from platform_core.cutover.gates import facts_of, refusals
+from platform_core.cutover.model import Move
 from platform_core.names import ReleaseId
 from platform_core.operations import Caller
 from platform_core.operations.compare import compare
@@ -91,6 +93,12 @@ def compared(platform: Platform) -> None:
     platform.works(*OLD, *NEW)
     for job in JOBS:
         launched(platform, "compare", job)
+    moves = [Move(*one) for one in zip(TABLES, OLD, NEW, strict=True) if not is_live(platform, one[2])]
+    until(lambda: not [why for move in moves for why in refusals(facts_of(platform.store, move))], "every gate is open")
+
+
+def is_live(platform: Platform, release: ReleaseId) -> bool:
+    return releases.get(platform.store, release).state == "live"
 
 
 def pair(store: ControlStore) -> tuple[ReleaseId, ...]:
