@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deltalake import DeltaTable
@@ -28,6 +27,7 @@ _STRETCH = 256  # offsets: a record is looked for among the batches that read of
 class Commits:
     """A table at one version, with the position of each batch in it."""
 
+    place: Place
     table: DeltaTable
     positions: tuple[Position, ...]
     versions: Mapping[int, int]  # table version -> batch
@@ -39,7 +39,7 @@ class Commits:
         told = [one for one in history.commits(place, until=table.version()) if "userMetadata" in one]
         found = [(one["version"], Position.from_json(one["userMetadata"])) for one in told]
         found.sort(key=lambda one: one[0])
-        return cls(table, tuple(position for _, position in found), {v: p.batch for v, p in found})
+        return cls(place, table, tuple(position for _, position in found), {v: p.batch for v, p in found})
 
     @property
     def last(self) -> Position:
@@ -69,9 +69,8 @@ class Commits:
     def added(self) -> dict[str, int]:
         """Each data file's batch, by the file's name; compaction's files have none."""
         found: dict[str, int] = {}
-        folder = Path(self.table.table_uri.removeprefix("file://")) / "_delta_log"
         for version, batch in self.versions.items():
-            lines = (folder / f"{version:020}.json").read_text().splitlines()
+            lines = (self.place / f"_delta_log/{version:020}.json").text().splitlines()
             names = [json.loads(line)["add"]["path"] for line in lines if line.startswith('{"add"')]
             found |= {name.rpartition("/")[2]: batch for name in names}
         return found
