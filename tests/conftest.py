@@ -18,6 +18,7 @@ from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, Config
 from confluent_kafka.cimpl import NewTopic
 
 from platform_core.control.owners import Owner
+from platform_core.control.store import ControlStore
 from platform_core.services import kafka, ports, process
 from platform_core.services import postgres as postgres_service
 from platform_core.services.service import Service, start
@@ -148,6 +149,15 @@ def postgres(platform_settings: Settings) -> Iterator[Database]:
     next(with_service)
     yield Database(platform_settings)
     next(with_service, None)
+
+
+@pytest.fixture
+def store(postgres: Database) -> Iterator[ControlStore]:
+    """The control store of this session's Postgres."""
+    opened = ControlStore.open(postgres.settings)
+    opened.migrate()
+    yield opened
+    opened.close()
 
 
 def _running(service: Service) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""python -m ingest.generators stocks|clicks|lines: made-up records, live or historic, to any broker."""
+"""python -m ingest.generators KIND: made-up records, live or historic, to any broker."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from datetime import timedelta
 from itertools import islice, takewhile
 from typing import NoReturn
 
-from ingest.generators import clicks, lines, stocks
+from ingest.generators import clicks, lines
 from ingest.generators.creation import TopicCreation
 from ingest.generators.faults import Faults, Sent, sent
+from ingest.generators.kinds import GENERATORS
 from ingest.generators.records import GeneratedRecord, Generator
 from ingest.generators.sender import Sender, Summary, missing_topics, paced
 from platform_core.declare.durations import duration
@@ -104,7 +105,7 @@ def planned(generator: Generator, asked: argparse.Namespace, start_ms: int) -> I
 def chosen(asked: argparse.Namespace) -> Generator:
     if asked.kind == "clicks":
         return clicks.of_users(asked.users)
-    return lines.of_words(asked.vocabulary) if asked.kind == "lines" else stocks.STOCK_TRADES
+    return lines.of_words(asked.vocabulary) if asked.kind == "lines" else GENERATORS[asked.kind]
 
 
 def broker(asked: argparse.Namespace) -> tuple[str, dict[str, str]]:
@@ -159,10 +160,10 @@ class Words(argparse.ArgumentParser):
 def parser() -> argparse.ArgumentParser:
     shape = argparse.RawDescriptionHelpFormatter
     whole = Words("weir generate", description=__doc__, epilog=EXAMPLES, formatter_class=shape)
-    kinds = whole.add_subparsers(dest="kind", required=True, metavar="stocks|clicks|lines")
-    for name, module in (("stocks", stocks), ("clicks", clicks), ("lines", lines)):
-        kind = kinds.add_parser(name, help=module.__doc__, description=module.__doc__)
-        _add_options(kind, module.RATE)
+    kinds = whole.add_subparsers(dest="kind", required=True, metavar="KIND")
+    for name, generator in GENERATORS.items():
+        kind = kinds.add_parser(name, help=generator.about, description=generator.about)
+        _add_options(kind, generator.rate)
         if name == "clicks":
             kind.add_argument("--users", type=int, default=clicks.USERS, help="how many there are (%(default)s)")
         if name == "lines":

@@ -97,5 +97,6 @@ def malformed(random: Random) -> bytes:
     return random.choice(_NOT_A_CLICK)
 
 
-def of_users(users: int) -> Generator:
-    return Generator("clicks", (PAGE_VIEWS, SEARCHES, USER_PROFILES), RATE, partial(records, users=users), malformed)
+def of_users(users: int = USERS) -> Generator:
+    topics = (PAGE_VIEWS, SEARCHES, USER_PROFILES)
+    return Generator("clicks", topics, RATE, partial(records, users=users), malformed, __doc__)

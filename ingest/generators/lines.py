@@ -65,5 +65,5 @@ def _punctuated(line: str, number: int) -> bytes:
     return line.encode()
 
 
-def of_words(vocabulary: int) -> Generator:
-    return Generator("lines", (WORDCOUNT_INPUT,), RATE, partial(records, vocabulary=vocabulary), malformed)
+def of_words(vocabulary: int = VOCABULARY) -> Generator:
+    return Generator("lines", (WORDCOUNT_INPUT,), RATE, partial(records, vocabulary=vocabulary), malformed, __doc__)

@@ -26,3 +26,4 @@ class Generator:
     rate: float  # records a second of event time, where none is asked for
     records: Callable[[int, int, float], Iterator[GeneratedRecord]]
     malformed: Callable[[Random], bytes]  # a value that no reader of the topics takes
+    about: str | None = None  # what `weir generate` says of it

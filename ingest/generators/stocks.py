@@ -53,4 +53,4 @@ def _trade(side: bytes, ticker: bytes, cents: int, drawn: float) -> bytes:
     return _TRADE % (side, ticker, *divmod(cents, 100), 1 + int(drawn * 100))
 
 
-STOCK_TRADES = Generator("stocks", (STOCKS,), RATE, records, malformed)
+STOCK_TRADES = Generator("stocks", (STOCKS,), RATE, records, malformed, __doc__)

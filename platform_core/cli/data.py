@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 _PANEL = "Data"
 _PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
-_KINDS = ("clicks", "lines", "stocks")
 _MOST = 1_000_000
 Limit = Annotated[int, typer.Option(help="The most rows to show.", min=1, max=_MOST)]
 Seconds = Annotated[float, typer.Option(help="The longest that it may take.", min=0.01)]
@@ -103,17 +102,23 @@ def _which(source: AnsweredFrom) -> str:
     return f"{source.release}, version {source.version}" if source.release else f"version {source.version}"
 
 
+def _kinds(incomplete: str) -> list[str]:
+    from ingest.generators.kinds import GENERATORS
+
+    return [kind for kind in GENERATORS if kind.startswith(incomplete)]
+
+
 def generate(
     context: typer.Context,
     kind: Annotated[
         str | None,
         typer.Argument(
-            metavar="stocks|clicks|lines",
-            autocompletion=lambda incomplete: [one for one in _KINDS if one.startswith(incomplete)],  # pyright: ignore
+            metavar="KIND",
+            autocompletion=_kinds,
         ),
     ] = None,
 ) -> None:
-    """Send made-up records: stocks, clicks or lines. Live until ctrl-C, or history as fast as it goes.
+    """Send made-up records of a kind: stocks, clicks, lines, ... Live until ctrl-C, or history as fast as it goes.
 
     [bold]Examples[/bold]
 
@@ -122,6 +127,8 @@ def generate(
       weir generate clicks --start-ms 1735689600000 --records 100000 --create-topics
 
       weir generate lines --late 0.01 --malformed 0.001 --duplicated 0.01 --far-future 0.001
+
+      weir generate --help                                   all kinds
 
       weir generate stocks --help
     """

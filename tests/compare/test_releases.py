@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -22,14 +22,6 @@ from tests.compare.tables import stat
 from tests.conftest import Database
 
 pytestmark = pytest.mark.stack
-
-
-@pytest.fixture
-def store(postgres: Database) -> Iterator[ControlStore]:
-    opened = ControlStore.open(postgres.settings)
-    opened.migrate()
-    yield opened
-    opened.close()
 
 
 @pytest.fixture

@@ -10,15 +10,16 @@ from typing import Any
 
 from sqlglot import exp
 
-from ingest.generators import clicks, lines, stocks
+from ingest.generators import clicks, lines
+from ingest.generators.kinds import GENERATORS as KINDS
 from ingest.generators.records import Generator
 from platform_core.declare import Format, StreamingJob, Topic
 from platform_core.testing import BATCH, END, QUIET, START, Record, Step, at, record
 
 SECONDS = 40
-MALFORMED_AFTER = 50
-PACE = {"stocks": 4.0, "clicks": 4.0, "lines": 4.0}  # records a second: few enough for a test, for many windows
-GENERATORS: tuple[Generator, ...] = (stocks.STOCK_TRADES, clicks.of_users(8), lines.of_words(30))
+SPANS: dict[str, int] = {}  # generator -> seconds, where 40 close no window
+RECORDS = 160  # few enough for a test, for many windows
+GENERATORS = {**KINDS, "clicks": clicks.of_users(8), "lines": lines.of_words(30)}
 _T = exp.DataType.Type
 
 
@@ -42,16 +43,16 @@ def malformed(job: StreamingJob) -> Record:
 
 def _records(job: StreamingJob) -> Iterator[Record]:
     names = {topic.name: topic for topic in job.topics}
-    for generator in GENERATORS:
+    for generator in GENERATORS.values():
         if names.keys() <= {topic.name for topic in generator.topics}:
             return _generated(generator, names)
     return _made_up(job)
 
 
 def _generated(generator: Generator, topics: dict[str, Topic]) -> Iterator[Record]:
-    start = int(START.timestamp() * 1000)
-    for made in generator.records(7, start, PACE[generator.name]):
-        if made.timestamp_ms >= start + SECONDS * 1000:
+    start, span = int(START.timestamp() * 1000), SPANS.get(generator.name, SECONDS)
+    for made in generator.records(7, start, RECORDS / span):
+        if made.timestamp_ms >= start + span * 1000:
             return
         if made.topic in topics:
             moment = datetime.fromtimestamp(made.timestamp_ms / 1000, UTC)

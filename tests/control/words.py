@@ -8,13 +8,38 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from typing import Any
 
+from platform_core.control import releases
 from platform_core.control.facts import BatchFacts
+from platform_core.control.releases import State
+from platform_core.control.store import ControlStore
+from platform_core.names import ReleaseId
 
 
 def facts(batch: int, *, records: int = 5, late: int = 0, at: datetime | None = None) -> BatchFacts:
     return BatchFacts(
         at or datetime.now(UTC), batch, records_in=records, rows_out=records - late, used=records - late, late=late
+    )
+
+
+def created(
+    store: ControlStore,
+    release: ReleaseId,
+    state: State,
+    manifest: dict[str, Any] | None = None,
+    topics: dict[str, str] | None = None,
+) -> None:
+    """A release without an archive."""
+    releases.create(
+        store,
+        release,
+        archive_sha256="",
+        fingerprint="",
+        manifest=manifest or {},
+        topics=topics or {},
+        by="a test",
+        state=state,
     )
 
 

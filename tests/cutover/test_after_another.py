@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from platform_core.control import aliases, leases, releases
+from platform_core.control import aliases, leases
 from platform_core.control.leases import driver_lease
 from platform_core.control.owners import Owner
 from platform_core.control.position import Position
@@ -24,7 +24,7 @@ from platform_core.errors import ServiceUnavailable
 from platform_core.names import ReleaseId
 from platform_core.streaming.driver.lease_monitor import LeaseMonitor, StopRequested
 from tests.conftest import Database
-from tests.control.words import until
+from tests.control.words import created, until
 from tests.cutover.words import HOUR, Pair, ask, pair
 from tests.cutover.world import Driver, Table
 
@@ -92,16 +92,7 @@ def test_a_release_that_stood_still_and_next_sees_the_way_back_goes_on_as_the_ne
 
 
 def _driver(store: ControlStore, release: ReleaseId, state: str) -> Driver:
-    releases.create(
-        store,
-        release,
-        archive_sha256="",
-        fingerprint="",
-        manifest={},
-        topics={},
-        by="a test",
-        state="live" if state == "live" else "following",
-    )
+    created(store, release, "live" if state == "live" else "following")
     lease = leases.acquire(store, driver_lease(release), Owner.this_process(), HOUR)
     return Driver(store, release, Table(), lease)
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from platform_core.control import aliases, leases, releases
+from platform_core.control import aliases, leases
 from platform_core.control.leases import driver_lease
 from platform_core.control.owners import Owner
 from platform_core.control.position import Position
@@ -21,6 +21,7 @@ from platform_core.cutover.model import Cutover, Move
 from platform_core.errors import LeaseHeld, Superseded, UsageError
 from platform_core.names import ReleaseId
 from tests import properties
+from tests.control.words import created
 from tests.cutover.words import HOUR, expire
 from tests.cutover.world import Driver, Job, Look, Table, live_of
 
@@ -56,16 +57,7 @@ class Fate(RuleBasedStateMachine):
         job = Job(f"fate_{next(_jobs)}")
         for number, state in ((1, "live"), (2, "following")):
             release = ReleaseId(job.name, number)
-            releases.create(
-                self.store,
-                release,
-                archive_sha256="",
-                fingerprint="",
-                manifest={},
-                topics={},
-                by="a test",
-                state="live" if state == "live" else "following",
-            )
+            created(self.store, release, "live" if state == "live" else "following")
             job.tables[release] = Table()
             self._begin(job, release)
         aliases.point(self.store, job.table, ReleaseId(job.name, 1), None, "a test")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 
 import pytest
 
@@ -14,19 +13,10 @@ from platform_core.cutover.gates import GateComparison, GateFacts
 from platform_core.cutover.model import Cutover, Move
 from platform_core.errors import UsageError
 from platform_core.names import ReleaseId
-from tests.conftest import Database
 from tests.cutover.words import HOUR, Pair, pair
 
 pytestmark = pytest.mark.stack
 _jobs = itertools.count(1)
-
-
-@pytest.fixture
-def store(postgres: Database) -> Iterator[ControlStore]:
-    opened = ControlStore.open(postgres.settings)
-    opened.migrate()
-    yield opened
-    opened.close()
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from platform_core.control.store import ControlStore
 from platform_core.cutover import protocol
 from platform_core.cutover.model import Cutover, Kind, Move
 from platform_core.names import ReleaseId
-from tests.control.words import facts
+from tests.control.words import created, facts
 
 HOUR = 3600.0
 
@@ -66,16 +66,7 @@ class Running:
 
 
 def running(store: ControlStore, release: ReleaseId, state: releases.State, owner: Owner | None = None) -> Running:
-    releases.create(
-        store,
-        release,
-        archive_sha256="",
-        fingerprint="",
-        manifest={"output": {"table": table_of(release), "schema": "", "key": []}},
-        topics={},
-        by="a test",
-        state=state,
-    )
+    created(store, release, state, {"output": {"table": table_of(release), "schema": "", "key": []}})
     return Running(store, release, leases.acquire(store, driver_lease(release), owner or Owner.this_process(), HOUR))
 
 

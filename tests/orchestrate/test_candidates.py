@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,14 +25,6 @@ pytestmark = pytest.mark.stack
 SCHEMA = "ticker STRING, window_start TIMESTAMP, trade_count BIGINT, avg_price DECIMAL(18,6)"
 FEW = Expect("few", "expect_column_values_to_be_between", {"column": "trade_count", "max_value": 5})
 NAMED = Expect("named", "expect_column_values_to_not_be_null", {"column": "ticker"})
-
-
-@pytest.fixture
-def store(postgres: Database) -> Iterator[ControlStore]:
-    opened = ControlStore.open(postgres.settings)
-    opened.migrate()
-    yield opened
-    opened.close()
 
 
 @pytest.fixture

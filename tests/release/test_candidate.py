@@ -23,6 +23,7 @@ from platform_core.release.revising import go_back, revise
 from platform_core.release.starting import Held, moment_asked, refuse, start_of
 from platform_core.settings import Settings
 from tests.conftest import Broker
+from tests.control.words import created
 from tests.release.conftest import Tree
 
 DAY_MS = 86_400_000
@@ -182,16 +183,7 @@ def test_of_two_candidates_at_once_one_wins(store: ControlStore) -> None:
     def nominate(number: int) -> None:
         at_once.wait()
         try:
-            releases.create(
-                store,
-                ReleaseId(job, number),
-                archive_sha256="",
-                fingerprint="",
-                manifest={},
-                topics={},
-                by="ann",
-                state="replaying",
-            )
+            created(store, ReleaseId(job, number), "replaying")
         except WeirError as error:
             refused.append(error)
 

@@ -17,6 +17,7 @@ from platform_core.release import reset as module
 from platform_core.release.first import first_release
 from platform_core.release.reset import reset
 from platform_core.settings import Settings
+from tests.control.words import created
 from tests.release.conftest import Tree
 
 pytestmark = pytest.mark.stack
@@ -60,16 +61,7 @@ def test_while_something_else_changes_the_job_it_is_not_reset(
     settings: Settings, store: ControlStore, live: Release
 ) -> None:
     job, candidate = live.id.job, ReleaseId(live.id.job, 2)
-    releases.create(
-        store,
-        candidate,
-        archive_sha256="",
-        fingerprint="",
-        manifest=live.manifest,
-        topics={},
-        by="ada",
-        state="following",
-    )
+    created(store, candidate, "following", live.manifest)
     with pytest.raises(UsageError, match=f"{candidate} is a candidate already"):
         reset(settings, store, job, "earliest", "ada")
     releases.set_state(store, candidate, "standby", "")

@@ -26,6 +26,7 @@ from platform_core.release.starting import start_of
 from platform_core.settings import Settings
 from platform_core.streaming.sink.table import output_of
 from tests.conftest import Broker
+from tests.control.words import created
 from tests.release.conftest import Tree
 
 pytestmark = pytest.mark.stack
@@ -75,16 +76,7 @@ def _landed(
         output=raw_table("raw", Topic(name=topic, format=Format.TEXT, value="line STRING")),
     )
     landing = ReleaseId(job.name, 1)
-    releases.create(
-        store,
-        landing,
-        archive_sha256="",
-        fingerprint="",
-        manifest={"declared": told_of(job)},
-        topics={topic: topic_id},
-        by="ann",
-        state="live",
-    )
+    created(store, landing, "live", {"declared": told_of(job)}, {topic: topic_id})
     lease = leases.acquire(store, leases.driver_lease(landing), Owner.this_process(), 30)
     records = [(topic, p, o, datetime.fromtimestamp(at, UTC), None, b"x", "part") for p, o, at in rows]
     table = output_of(settings, job, landing)

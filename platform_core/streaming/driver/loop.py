@@ -15,12 +15,8 @@ import time
 from platform_core.control import gaps, positions, releases
 from platform_core.control.gaps import Gap
 from platform_core.control.position import offsets_of
-from platform_core.control.store import ControlStore
 from platform_core.cutover.takeover import Takeover
 from platform_core.errors import PositionError, UsageError
-from platform_core.names import ReleaseId
-from platform_core.settings import Settings
-from platform_core.streaming.driver.lease_monitor import LeaseMonitor
 from platform_core.streaming.driver.query import ReleaseQuery
 from platform_core.streaming.driver.runtime import ReleaseRuntime
 from platform_core.streaming.replay.catch_up import CatchUp
@@ -34,23 +30,15 @@ _FOLLOWERS = ("following", "standby")
 
 
 class DriverLoop:
-    def __init__(
-        self,
-        settings: Settings,
-        store: ControlStore,
-        release: ReleaseId,
-        monitor: LeaseMonitor,
-        runtime: ReleaseRuntime,
-    ) -> None:
-        self._settings, self._store, self._release, self._monitor = settings, store, release, monitor
-        self._runtime, self._steps = runtime, runtime.steps
-        self._catch_up = CatchUp(settings, store, release, monitor, runtime)
-        self._takeover = Takeover(settings, store, release, monitor, runtime, self._catch_up)
+    def __init__(self, runtime: ReleaseRuntime) -> None:
+        self._runtime = runtime
+        self._catch_up = CatchUp(runtime)
+        self._takeover = Takeover(runtime, self._catch_up)
 
     def run(self) -> None:
         """Until the driver shall end."""
-        while not self._monitor.ending:
-            match self._monitor.role:
+        while not self._runtime.monitor.ending:
+            match self._runtime.monitor.role:
                 case "live":
                     self._live()
                 case "replaying":
@@ -58,7 +46,7 @@ class DriverLoop:
                 case "following" | "standby":
                     self._follow()
                 case other:
-                    raise UsageError(f"{self._release} is {other}.", remedy="`weir status` lists what can run.")
+                    raise UsageError(f"{self._runtime.release} is {other}.", remedy="`weir status` lists what can run.")
 
     def _live(self) -> None:
         self._runtime.publish_as("live")
@@ -73,22 +61,23 @@ class DriverLoop:
         """
         if not (found := self._missing()):
             return
-        if not gaps.record(self._store, self._release, found):
+        if not gaps.record(self._runtime.store, self._runtime.release, found):
             raise PositionError(
-                f"{self._release}: {gaps.told(found)}.",
-                remedy=f"`weir start {self._release} --accept-gap` goes on without them; `weir reset` starts over.",
+                f"{self._runtime.release}: {gaps.told(found)}.",
+                remedy=f"`weir start {self._runtime.release} --accept-gap` goes on without them; "
+                "`weir reset` starts over.",
             )
-        event(logger, "goes on without lost records", release=self._release, lost=[str(gap) for gap in found])
+        event(logger, "goes on without lost records", release=self._runtime.release, lost=[str(gap) for gap in found])
         self._runtime.finish(over_gaps=True)
         if left := self._missing():
-            at = self._steps.at()
+            at = self._runtime.steps.at()
             begins = {(gap.topic, gap.partition): gap.last + 1 for gap in left}
             target = {t: {p: begins.get((t, p), o) for p, o in parts.items()} for t, parts in offsets_of(at).items()}
-            self._steps.plan({**at, **target}, self._runtime.checkpoint.next_watermark_ms())
+            self._runtime.steps.plan({**at, **target}, self._runtime.checkpoint.next_watermark_ms())
             self._runtime.finish(over_gaps=True)
 
     def _missing(self) -> list[Gap]:
-        return self._runtime.inputs.lost(self._steps.at())
+        return self._runtime.inputs.lost(self._runtime.steps.at())
 
     def _watched(self, query: ReleaseQuery) -> None:
         query.watch(self._leaves)
@@ -96,51 +85,55 @@ class DriverLoop:
 
     def _leaves(self) -> bool:
         """Whether the live release's query shall end; what waits at the gate then never begins."""
-        if self._monitor.role != "live":
-            self._monitor.recall()
-        return self._monitor.ending or self._monitor.role != "live"
+        if self._runtime.monitor.role != "live":
+            self._runtime.monitor.recall()
+        return self._runtime.monitor.ending or self._runtime.monitor.role != "live"
 
     def _replay(self) -> None:
         self._runtime.publish_as("aside")
-        if self._catch_up.walk(lambda: self._monitor.role == "replaying"):
-            releases.set_state(self._store, self._release, "following", "its replay has reached the live release")
-            self._monitor.role = "following"
+        if self._catch_up.walk(lambda: self._runtime.monitor.role == "replaying"):
+            releases.set_state(
+                self._runtime.store, self._runtime.release, "following", "its replay has reached the live release"
+            )
+            self._runtime.monitor.role = "following"
 
     def _follow(self) -> None:
-        self._runtime.publish_as("silent" if self._monitor.role == "standby" else "aside")
+        self._runtime.publish_as("silent" if self._runtime.monitor.role == "standby" else "aside")
         stepped = float("-inf")
-        while self._monitor.role in _FOLLOWERS and not self._monitor.ending:
+        while self._runtime.monitor.role in _FOLLOWERS and not self._runtime.monitor.ending:
             if (asked := self._takeover.asked) is not None:
                 self._takeover.take_over(*asked, self._watched)
-                self._monitor.wait(0.1)
+                self._runtime.monitor.wait(0.1)
                 return  # it may be the live one, or have been: what it publishes to is chosen anew
-            pause = _AWAITED_SECONDS if self._takeover.is_awaited else self._settings.moves.follow_seconds
+            pause = _AWAITED_SECONDS if self._takeover.is_awaited else self._runtime.settings.moves.follow_seconds
             if time.monotonic() >= stepped + pause:
                 self._after_live()
                 stepped = time.monotonic()
-            self._monitor.wait(0.1)
+            self._runtime.monitor.wait(0.1)
 
     def _after_live(self) -> None:
-        live = releases.live_of(self._store, self._release.job)
+        live = releases.live_of(self._runtime.store, self._runtime.release.job)
         if live is None:
             return
         self._catch_up.prove_kept()
         self._runtime.finish()
-        goal = next_target(self._steps.at(), positions.history(self._store, live, _LOOK_BACK))
+        goal = next_target(self._runtime.steps.at(), positions.history(self._runtime.store, live, _LOOK_BACK))
         if goal is None:
             return
         if self._catch_up.far_from(goal.places):
-            self._catch_up.walk(lambda: self._monitor.role in _FOLLOWERS and self._monitor.cutover is None)
+            self._catch_up.walk(
+                lambda: self._runtime.monitor.role in _FOLLOWERS and self._runtime.monitor.cutover is None
+            )
         else:
             self._walk(goal)
 
     def _walk(self, goal: CatchUpTarget) -> None:
         """The records, then, with the watermark that the live one has there, what time alone brings."""
-        if arrived(self._steps.at(), self._steps.watermark_ms(), goal):
+        if arrived(self._runtime.steps.at(), self._runtime.steps.watermark_ms(), goal):
             return
         target = {**self._runtime.inputs.ends_but(goal.places), **goal.places}
-        if self._steps.at() != target:
+        if self._runtime.steps.at() != target:
             self._runtime.step(target, goal.first_watermark_ms)
-        behind = self._runtime.clocked and goal.watermark_ms > self._steps.watermark_ms()
+        behind = self._runtime.clocked and goal.watermark_ms > self._runtime.steps.watermark_ms()
         if behind and self._takeover.asked is None:  # else it has to go further at once
             self._runtime.step(target, goal.watermark_ms)

@@ -59,7 +59,7 @@ class ReleaseDriver:
             runtime.open()
             self._say(monitor, "running", reason="")
             event(logger, "running", release=self._release, state=monitor.role)
-            DriverLoop(self._settings, self._store, self._release, monitor, runtime).run()
+            DriverLoop(runtime).run()
         except Retryable as error:
             if (lost := monitor.asked_now()) is not None:  # what looks worth another try was another owner's doing
                 raise lost from error

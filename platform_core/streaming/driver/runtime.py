@@ -50,7 +50,7 @@ class ReleaseRuntime:
     def __init__(
         self, settings: Settings, store: ControlStore, job: StreamingJob, release: ReleaseId, monitor: LeaseMonitor
     ) -> None:
-        self._settings, self._store, self.job, self._release, self._monitor = settings, store, job, release, monitor
+        self.settings, self.store, self.job, self.release, self.monitor = settings, store, job, release, monitor
         self.checkpoint = Checkpoint(settings.storage.checkpoint(release).here)
         self.steps = PlannedBatches(self.checkpoint)
         self.inputs = inputs_of(InputContext(settings, store, job, release))
@@ -62,17 +62,17 @@ class ReleaseRuntime:
         """Proves where the release is, then makes all that its queries share."""
         duck = duckdb.connect(config={"threads": "2"})
         self._held.callback(duck.close)
-        self._output_topic = OutputTopic(self._settings, self.job, self._release, self._monitor, self.checkpoint, duck)
+        self._output_topic = OutputTopic(self.settings, self.job, self.release, self.monitor, self.checkpoint, duck)
         sinks, self._table = self._made_sinks(duck)
         for sink in reversed(sinks):  # the table first: it can tell the most
             sink.prove(self.checkpoint)
         committed = self._table.position()
         self._found_planned = self.checkpoint.planned
         if self.steps.unfinished:
-            self._monitor.gate.must_finish(self._found_planned)
-        self._monitor.standing = committed
+            self.monitor.gate.must_finish(self._found_planned)
+        self.monitor.standing = committed
         self._tell_unrecorded()
-        self.spark = session(self._settings, str(self._release))
+        self.spark = session(self.settings, str(self.release))
         self._held.callback(self.spark.stop)
         self._output_topic.to("silent")
         self._held.callback(self._output_topic.close)
@@ -85,20 +85,20 @@ class ReleaseRuntime:
 
     def start(self, over_gaps: bool = False, **trigger: Any) -> ReleaseQuery:
         """A query from where the checkpoint is; with the release's own pace when no trigger is named."""
-        release = releases.get(self._store, self._release)
+        release = releases.get(self.store, self.release)
         begins = release.replay_from.places if release.replay_from else None
         asked = Query(begins, self.steps.at() or begins or {}, bool(trigger.get("once")), over_gaps)
         rows = streamed(self.job, self.inputs.source(self.spark, asked))
         self._keeps_time = keeps_time(rows)
-        query = ReleaseQuery(self.job, rows, self.checkpoint.path, self._batches.run, self._monitor.wakeup)
+        query = ReleaseQuery(self.job, rows, self.checkpoint.path, self._batches.run, self.monitor.wakeup)
         self._query = query
         self._batches.metrics = lambda: observed_by(query.query)
         self._batches.dropped = lambda: dropped_by(query.query)
-        self._monitor.recall(False)
+        self.monitor.recall(False)
         if trigger:
             query.start(**trigger)
         else:
-            query.start(Pace.of(self.job, largest_batch(self._settings, self.job)), empty_batches=self.emits_by_time)
+            query.start(Pace.of(self.job, largest_batch(self.settings, self.job)), empty_batches=self.emits_by_time)
         return query
 
     def step(self, target: Places, watermark_ms: int) -> None:
@@ -111,27 +111,27 @@ class ReleaseRuntime:
 
     def finish(self, over_gaps: bool = False) -> None:
         """Runs what is planned, to its end."""
-        if not self.steps.unfinished or self._monitor.ending:
+        if not self.steps.unfinished or self.monitor.ending:
             return
         query = self.start(over_gaps, once=True)
-        query.watch(lambda: self._monitor.ending)
+        query.watch(lambda: self.monitor.ending)
         gc.collect()  # what py4j hands out stands in circles, and the JVM keeps each step's query until they are gone
 
     def plan_first(self, target: Places) -> None:
         """The first batch, ending at `target`: Spark plans it, with its own settings and sources, and may not begin."""
-        self._monitor.gate.block("planning")
+        self.monitor.gate.block("planning")
         query = self.start(once=True)
         try:
             query.until(lambda: self.checkpoint.planned >= 0)
         finally:
-            self._monitor.recall()
+            self.monitor.recall()
             query.watch(lambda: True)
-            self._monitor.gate.unblock("planning")
+            self.monitor.gate.unblock("planning")
         self.steps.plan_first(target)
 
     def withdraw(self) -> None:
         """After a query: what it had planned and was not let begin shall not run later in place of something else."""
-        self.steps.withdraw(max(self._monitor.gate.begun, self._found_planned))
+        self.steps.withdraw(max(self.monitor.gate.begun, self._found_planned))
 
     def publish_as(self, role: Role) -> None:
         """`live`: to the topic itself, from now on alone; `aside`: to one of the release's own; `silent`: to none."""
@@ -142,7 +142,7 @@ class ReleaseRuntime:
         publisher = self._output_topic.publisher
         if publisher is not None:
             count = publisher.hand_over(messages, cutover, at.batch, at.offsets)
-            event(logger, "topic handed over", release=self._release, cutover=cutover, records=count)
+            event(logger, "topic handed over", release=self.release, cutover=cutover, records=count)
 
     @property
     def clocked(self) -> bool:
@@ -159,46 +159,46 @@ class ReleaseRuntime:
     def _tell_unrecorded(self) -> None:
         """Commits whose driver died while the control store was away: followers and comparisons go by them. The batch
         that is repeated now is told then, with its facts."""
-        stands, done = positions.latest(self._store, self._release), self.checkpoint.done
+        stands, done = positions.latest(self.store, self.release), self.checkpoint.done
         last = stands[0].batch if stands else -1
         if last >= done:
             return
         newest = history.commits(self._table.output.place, limit=min(done - last, _LOOKED_AT) + _MAINTENANCE)
         found = [(Position.from_json(one["userMetadata"]), one["version"]) for one in newest if "userMetadata" in one]
         missing = [(position, version) for position, version in found if last < position.batch <= done]
-        positions.fill(self._store, self._monitor.lease, missing)
-        event(logger, "unrecorded commits told", release=self._release, after=last, commits=len(missing))
+        positions.fill(self.store, self.monitor.lease, missing)
+        event(logger, "unrecorded commits told", release=self.release, after=last, commits=len(missing))
 
     def _made_sinks(self, duck: duckdb.DuckDBPyConnection) -> tuple[list[Sink], TableSink]:
         before, table = table_sinks(
-            self._settings, self.job, self._release, self.checkpoint.path, duck, KafkaFetcher(self._settings)
+            self.settings, self.job, self.release, self.checkpoint.path, duck, KafkaFetcher(self.settings)
         )
         return [*before, table, self._output_topic], table
 
     def _made_batches(self, spark: SparkSession, sinks: list[Sink], committed: Position | None) -> BatchRunner:
         ends = Ends(self.inputs)
         self._held.callback(ends.close)
-        reports, maintenance = Reports(self._store, lambda: self._monitor.lease, ends), self._maintenance()
+        reports, maintenance = Reports(self.store, lambda: self.monitor.lease, ends), self._maintenance()
 
         def after(batch: Batch) -> None:
             reports.tell(batch)
-            self._monitor.committed(batch.position)
+            self.monitor.committed(batch.position)
             if self._query is not None:
                 self._query.committed(batch.measures.records)
             maintenance.after_batch()
 
         return BatchRunner(
             job=self.job,
-            release=str(self._release),
+            release=str(self.release),
             positions=self.checkpoint,
             sinks=sinks,
             metrics=dict,
-            begin=self._monitor.begin,
-            may_write=self._monitor.write,
+            begin=self.monitor.begin,
+            may_write=self.monitor.write,
             recount=lambda position, last_ms: self.inputs.behind(spark, position, last_ms),
             report=after,
             clock_ms=committed.newest_ms if committed else 0,
         )
 
     def _maintenance(self) -> TableMaintenance:
-        return TableMaintenance(self._table.output, held=lambda: holds.held_versions(self._store, self._release))
+        return TableMaintenance(self._table.output, held=lambda: holds.held_versions(self.store, self.release))

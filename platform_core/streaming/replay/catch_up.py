@@ -11,11 +11,7 @@ from collections.abc import Callable
 
 from platform_core.control import positions, releases
 from platform_core.control.position import Places
-from platform_core.control.store import ControlStore
-from platform_core.names import ReleaseId
-from platform_core.settings import Settings
 from platform_core.streaming.driver.cpu_priority import standing_back
-from platform_core.streaming.driver.lease_monitor import LeaseMonitor
 from platform_core.streaming.driver.runtime import ReleaseRuntime
 from platform_core.streaming.replay.by_time import Walk
 
@@ -23,21 +19,12 @@ logger = logging.getLogger(__name__)
 
 
 class CatchUp:
-    def __init__(
-        self,
-        settings: Settings,
-        store: ControlStore,
-        release: ReleaseId,
-        monitor: LeaseMonitor,
-        runtime: ReleaseRuntime,
-    ) -> None:
-        self._settings, self._store, self._release, self._monitor = settings, store, release, monitor
-        self._runtime, self._steps, self._moves = runtime, runtime.steps, settings.moves
-        self._inputs = runtime.inputs
+    def __init__(self, runtime: ReleaseRuntime) -> None:
+        self._runtime, self._inputs, self._moves = runtime, runtime.inputs, runtime.settings.moves
 
     def prove_kept(self) -> None:
         """Raises when records that it still needs are gone for good."""
-        at = self._steps.at()
+        at = self._runtime.steps.at()
         self._inputs.reachable(at, at)
 
     @property
@@ -47,7 +34,7 @@ class CatchUp:
 
     def far_from(self, goal: Places) -> bool:
         """Whether it is too far to go there in one step, or what lies between has to be read in steps."""
-        at = self._steps.at()
+        at = self._runtime.steps.at()
         shared = {name: place for name, place in goal.items() if name in at}
         return self.needs_steps or self._inputs.records(at, shared) > self._moves.replay_records
 
@@ -61,26 +48,26 @@ class CatchUp:
 
     def _walk(self, walk: Walk, while_true: Callable[[], bool]) -> bool:
         """1 what is left of history, and where, 2 the step's end, 3 the step, 4 a pause for the live one."""
-        release = releases.get(self._store, self._release)
+        release = releases.get(self._runtime.store, self._runtime.release)
         begins = release.replay_from.places if release.replay_from else {}
-        while while_true() and not self._monitor.ending:
+        while while_true() and not self._runtime.monitor.ending:
             self._runtime.finish()
-            at, whole = self._steps.at() or begins, self._bound()
+            at, whole = self._runtime.steps.at() or begins, self._bound()
             bound = self._inputs.reachable(at, whole)
             # lookups are read ahead of the events: they are joined by time
             target = {**bound, **walk.target(self._inputs.paced(at), self._inputs.paced(bound))}
             began = time.monotonic()
-            if self._steps.at() != target:
+            if self._runtime.steps.at() != target:
                 self._runtime.step(target, self._runtime.checkpoint.next_watermark_ms())
             if target == whole:
                 return True
-            self._monitor.wait((time.monotonic() - began) * (1 / self._moves.replay_share - 1))
+            self._runtime.monitor.wait((time.monotonic() - began) * (1 / self._moves.replay_share - 1))
         return False
 
     def _bound(self) -> Places:
         """Where it may read to: where the live one is; what that one does not read, as far as it goes."""
-        live = releases.live_of(self._store, self._release.job)
-        stands = positions.latest(self._store, live) if live else None
+        live = releases.live_of(self._runtime.store, self._runtime.release.job)
+        stands = positions.latest(self._runtime.store, live) if live else None
         known = stands[0].places if stands else {}
         mine = self._inputs.origin
         return {**self._inputs.ends_but(known), **{name: place for name, place in known.items() if name in mine}}

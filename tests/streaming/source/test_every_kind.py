@@ -20,7 +20,8 @@ from platform_core.streaming.source.kind import InputContext
 from platform_core.streaming.source.release import inputs_of
 from tests.conftest import Broker, Database
 from tests.streaming.source.appended import Appended, AppendedTables
-from tests.streaming.source.cases import BASE, KINDS, Case, OfTable, OfTopic, Release, Stage, job_of
+from tests.streaming.source.cases import BASE, KINDS, Case, OfTable, OfTopic, Stage
+from tests.streaming.source.reading import Release, job_of
 
 pytestmark = pytest.mark.stack
 

@@ -1,0 +1,15 @@
+"""Every generator, by the name that `weir generate` takes."""
+
+from __future__ import annotations
+
+from ingest.generators import clicks, lines, stocks
+from ingest.generators.records import Generator
+
+GENERATORS: dict[str, Generator] = {
+    one.name: one
+    for one in (
+        stocks.STOCK_TRADES,
+        clicks.of_users(),
+        lines.of_words(),
+    )
+}
