@@ -92,3 +92,29 @@ USER_ACTIVITY = Topic(
     personal=("user_id", "user_name", "zipcode", "interests", "search_terms", "page"),
     description="Views with the search that led to them and the profile of their moment.",
 )
+
+LOGS = Topic(
+    name="logs",
+    value="level STRING NOT NULL COMMENT 'TRACE to FATAL', service STRING NOT NULL, message STRING NOT NULL",
+    key="service",
+    retention="7 days",
+    description="Log lines of services, stamped with the time of the event.",
+)
+
+_ROUTED = "level STRING, service STRING, message STRING, logged_at TIMESTAMP"
+
+LOGS_HIGH = Topic(
+    name="logs.high",
+    value=_ROUTED,
+    key="service",
+    retention="30 days",
+    description="Log lines of level ERROR and FATAL.",
+)
+
+LOGS_LOW = Topic(
+    name="logs.low",
+    value=_ROUTED,
+    key="service",
+    retention="2 days",
+    description="All other log lines.",
+)

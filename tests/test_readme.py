@@ -20,6 +20,7 @@ from typer.main import get_command
 
 from ingest.topics import STOCKS
 from platform_core.cli.app import app
+from platform_core.declare.discover import load_daily_tables, load_jobs
 from platform_core.services import ports
 from platform_core.settings import ROOT
 from platform_core.testing import END, Kit, at, record
@@ -52,9 +53,19 @@ def test_every_weir_command_that_it_shows_exists() -> None:
     assert shown <= known
 
 
-def test_every_file_that_it_links_to_exists() -> None:
-    missing = [path for path in re.findall(r"\]\(([^)#]+)\)", README) if not (ROOT / path).exists()]
+PAGES = [ROOT / "README.md", ROOT / "tests" / "README.md", *sorted((ROOT / "infra").rglob("*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_file_that_a_page_links_to_exists(page: Path) -> None:
+    missing = [path for path in re.findall(r"\]\(([^)#:]+)\)", page.read_text()) if not (page.parent / path).exists()]
     assert missing == []
+
+
+def test_the_table_of_patterns_has_every_job_and_daily_table() -> None:
+    section = README.split("## Patterns\n")[1].split("\n## ")[0]
+    linked = set(re.findall(r"\]\((?:streaming_jobs|analytics)/(\w+)/", section))
+    assert linked == {*load_jobs(ROOT), *load_daily_tables(ROOT)}
 
 
 def test_the_job_it_shows_finds_the_highest_ask_of_a_minute(kit: Kit) -> None:

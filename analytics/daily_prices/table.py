@@ -15,10 +15,9 @@ from datetime import date
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from ingest.topics import STOCKS
-from platform_core.declare import DailyTable, RowRule, Stream, Table
+from analytics.exchange import TRADES, ZONE
+from platform_core.declare import DailyTable, Table
 
-ZONE = "America/New_York"  # the exchange's; a trading day ends at its midnight
 LAST = 20
 PRICE = "decimal(18,6)"
 
@@ -45,14 +44,7 @@ def prices_by_day(records: DataFrame) -> DataFrame:
 
 
 daily_prices = DailyTable(
-    input=Stream(
-        STOCKS,
-        rules=(
-            RowRule("type is ASK or BID", "type IN ('ASK', 'BID')"),
-            RowRule("ticker is given", "ticker <> ''"),
-            RowRule("price is positive", "price > 0"),
-        ),
-    ),
+    input=TRADES,
     transform=prices_by_day,
     output=Table(
         name="daily_prices",

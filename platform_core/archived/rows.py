@@ -37,7 +37,8 @@ FIRST = 1  # what intake, lookups and the encoding of records amounted to until 
 
 def _publishes_odd_json(declared: Mapping[str, Any]) -> bool:
     publish = declared.get("publish") or {}
-    written = [part["is"] for part in (publish.get("key"), publish.get("value")) if part]
+    one = publish if isinstance(publish, Mapping) else {}  # several topics came after version 2
+    written = [part["is"] for part in (one.get("key"), one.get("value")) if part]
     schema = re.sub(r"COMMENT\s+'[^']*'", "", str(declared["output"]["schema"]).upper())
     before = [schema[: found.start()] for found in re.finditer(r"\bTIMESTAMP\b", schema)]
     nested = any(text.count("<") > text.count(">") for text in before)

@@ -9,11 +9,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from platform_core.control import positions
+from platform_core.control import positions, releases
 from platform_core.control.position import Places, same_place
 from platform_core.cutover import protocol
 from platform_core.cutover.handover import TableAtVersion, TopicHandover, lacking
 from platform_core.cutover.model import Cutover, Move
+from platform_core.declare import described
 from platform_core.errors import PositionError
 from platform_core.names import ReleaseId
 from platform_core.streaming.driver.query import ReleaseQuery
@@ -91,10 +92,9 @@ class Takeover:
             or move.swapped
         ):
             return
-        publish = self._runtime.job.publish
-        if publish is not None and move.aligned is not None and (change := self._change(move)) is not None:
-            messages = lacking(self._runtime.job, publish, change)
-            self._runtime.hand_over(messages, found.id, move.aligned)
+        job = self._runtime.job
+        if job.publishes and move.aligned is not None and (change := self._change(move)) is not None:
+            self._runtime.hand_over(lacking(job, change), found.id, move.aligned)
         protocol.tell_swapped(self._runtime.store, self._runtime.monitor.lease, found.id)
         event(logger, "goes on as the live release", release=self._runtime.release, cutover=found.id)
 
@@ -173,7 +173,10 @@ class Takeover:
         marker = published_by(self._runtime.settings, move.old.group, move.paused_at.offsets)
         published = self._version_at(move.old, min(marker.batch, move.paused_at.batch)) if marker else old
         new = TableAtVersion(self._runtime.settings.storage.table(self._runtime.release), move.aligned_version)
-        return None if old is None else TopicHandover(published or old, old, new)
+        if old is None:
+            return None
+        wrote = described.publishes(releases.get(self._runtime.store, move.old).manifest["declared"])
+        return TopicHandover(published or old, old, new, wrote)
 
     def _version_at(self, release: ReleaseId, batch: int) -> TableAtVersion | None:
         found = positions.history(self._runtime.store, release, _LOOK_BACK)

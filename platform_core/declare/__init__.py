@@ -5,7 +5,7 @@ from platform_core.declare.checks import Expect, Suite
 from platform_core.declare.inputs import Lookup, Raw, RowRule, Stream
 from platform_core.declare.jobs import StreamingJob
 from platform_core.declare.landings import as_landed, raw_table
-from platform_core.declare.publishing import Bytes, Json, Publish, Text
+from platform_core.declare.publishing import Bytes, Double, Json, Long, Publish, Text
 from platform_core.declare.tables import Buckets, Days, Hours, Table
 from platform_core.declare.topics import Format, Topic
 
@@ -14,10 +14,12 @@ __all__ = [
     "Bytes",
     "DailyTable",
     "Days",
+    "Double",
     "Expect",
     "Format",
     "Hours",
     "Json",
+    "Long",
     "Lookup",
     "Publish",
     "Raw",

@@ -10,6 +10,7 @@ from typing import Any
 from platform_core.declare.batches import DailyTable
 from platform_core.declare.checks import Suite
 from platform_core.declare.jobs import StreamingJob
+from platform_core.declare.publishing import Publish
 from platform_core.declare.tables import Table
 
 _NAMING = ("column", "column_A", "column_B", "column_list", "column_set")  # arguments of great-expectations
@@ -32,28 +33,29 @@ def disagreements(declared: Declared) -> Iterator[tuple[str, str]]:
     """What is wrong, after what it is wrong with."""
     yield from _written_twice(declared)
     for job in declared.jobs.values():
-        yield from ((f"job {job.name}", text) for text in _published(job))
+        for publish in job.publishes:
+            yield from ((f"job {job.name}", text) for text in _published(job, publish))
     for suite in declared.suites.values():
         yield from ((f"suite of {suite.table}", text) for text in _expected(suite, declared.tables))
 
 
 def _written_twice(declared: Declared) -> Iterator[tuple[str, str]]:
     outputs = [one.output.name for one in (*declared.jobs.values(), *declared.daily_tables.values())]
-    topics = [job.publish.topic.name for job in declared.jobs.values() if job.publish is not None]
+    topics = [publish.topic.name for job in declared.jobs.values() for publish in job.publishes]
     for kind, names in (("table", outputs), ("topic", topics)):
         for name, count in Counter(names).items():
             if count > 1:
                 yield f"{kind}s", f"{kind} {name!r} is the output of {count} declarations. Give each its own."
 
 
-def _published(job: StreamingJob) -> Iterator[str]:
+def _published(job: StreamingJob, publish: Publish) -> Iterator[str]:
     """A topic's readers know its columns by its declaration."""
-    if job.publish is None or job.publish.value.format.is_one_column:
+    if publish.value.format.is_one_column:
         return
-    here = f"publish.topic {job.publish.topic.name!r}.value"
+    here = f"publish.topic {publish.topic.name!r}.value"
     own = {column.name: column.sql for column in job.output.columns}
-    written = {name: own[name] for name in job.publish.value.names or own}
-    told = {column.name: column.sql for column in job.publish.topic.columns}
+    written = {name: own[name] for name in publish.value.names or own}
+    told = {column.name: column.sql for column in publish.topic.columns}
     for name in dict.fromkeys([*written, *told]):
         was, came = told.get(name, "no such column"), written.get(name, "no such column")
         if was != came:

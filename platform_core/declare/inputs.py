@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from platform_core.declare.durations import duration
 from platform_core.declare.topics import Format, Topic, is_topic
-from platform_core.declare.wanted import are
+from platform_core.declare.wanted import are, is_one_of
 from platform_core.errors import DeclarationError
 
 
@@ -61,6 +61,11 @@ class OfTopic(Input):
         return ()
 
     @property
+    def skips_nulls(self) -> bool:
+        """Whether records with a null value are passed over."""
+        return False
+
+    @property
     @abstractmethod
     def furthest(self) -> str:
         """How far ahead an event time may be."""
@@ -78,11 +83,16 @@ class Stream(OfTopic):
     decided record by record, the same in every replay. Where the record's timestamp is the event time, the
     watermark decides: a record behind it no longer reaches windows that have closed. Without a lateness there is no
     clock, and nothing is late.
+
+    A null value is rejected; with `nulls="skip"` the stream has no such record, as one of a table's changes read for
+    what was inserted and updated alone. Where the topic says that its null values are tombstones, the transform gets
+    them otherwise, with null in every column of the value.
     """
 
     lateness: str | None = None
     future: str = "1 day"  # an event time further ahead than this is refused; it would close every window
     rules: tuple[RowRule, ...] = ()
+    nulls: Literal["reject", "skip"] = "reject"
 
     def __post_init__(self) -> None:
         is_topic(self.topic, f"{type(self).__name__}({self.topic!r})")
@@ -91,6 +101,11 @@ class Stream(OfTopic):
         if self.lateness is not None:
             duration(self.lateness, f"{here}.lateness")
         duration(self.future, f"{here}.future")
+        is_one_of(self.nulls, ("reject", "skip"), f"{here}.nulls")
+
+    @property
+    def skips_nulls(self) -> bool:
+        return self.nulls == "skip"
 
     @property
     def late_after(self) -> timedelta | None:
@@ -120,9 +135,10 @@ class Raw(Stream):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.lateness is not None or self.rules:
+        if self.lateness is not None or self.rules or self.skips_nulls:
             raise DeclarationError(
-                f"Raw({self.topic.name!r}): lateness and rules need what is in a record.", remedy="Leave them out."
+                f"Raw({self.topic.name!r}): lateness, rules and nulls need what is in a record.",
+                remedy="Leave them out.",
             )
         whole = {"format": Format.BYTES, "value": "value BINARY", "event_time": None, "tombstones": False}
         object.__setattr__(
@@ -136,6 +152,8 @@ class Lookup(OfTopic):
 
     The newest record of the key not later than `at` is taken, whatever has come since; where there is none, or a
     tombstone, `otherwise` stands in its place. An event waits at most `wait` of event time for a record on its way.
+
+    With `required` a row for which there is none is not written: Kafka Streams' inner join, where that is its left one.
     """
 
     transformed: ClassVar[bool] = False
@@ -146,6 +164,7 @@ class Lookup(OfTopic):
     otherwise: Mapping[str, Any] = field(default_factory=dict)
     wait: str = "0 seconds"
     future: str = "1 day"  # a record dated further ahead than this is refused; it would end every waiting
+    required: bool = False
 
     def __post_init__(self) -> None:
         is_topic(self.topic, f"Lookup({self.topic!r})")
@@ -153,6 +172,11 @@ class Lookup(OfTopic):
         are(self.takes, str, f"{here}.takes", "takes=('name',)")
         duration(self.wait, f"{here}.wait")
         duration(self.future, f"{here}.future")
+        if self.required and (self.otherwise or not self.takes):
+            raise DeclarationError(
+                f"{here}.required: no row is written where there is no record.",
+                remedy="Leave `otherwise` out, and take a column at least.",
+            )
         if self.topic.key is None:
             raise DeclarationError(f"{here}.topic: it has no key.", remedy="Declare the topic's `key`.")
         unknown = sorted(set(self.takes) - {column.name for column in self.topic.columns})

@@ -15,7 +15,7 @@ from platform_core.declare.inputs import Input, Lookup, OfTopic, Stream
 from platform_core.declare.publishing import Publish, check_published
 from platform_core.declare.tables import Table
 from platform_core.declare.topics import Topic
-from platform_core.declare.wanted import is_a, is_callable, is_one_of
+from platform_core.declare.wanted import are, is_a, is_callable, is_one_of
 from platform_core.errors import DeclarationError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class StreamingJob:
     inputs: Mapping[str, Input]
     transform: Transform
     output: Table
-    publish: Publish | None = None
+    publish: Publish | tuple[Publish, ...] | None = None
     updates_every: str = "1 second"
     emits: Literal["updates", "final"] | None = None  # None: updates for a keyed table, final for an appended one
     state: Literal["disk", "memory"] = (
@@ -68,7 +68,7 @@ class StreamingJob:
                 f"{here}.state: an input without lateness is kept for ever, and memory is not.",
                 remedy="Give every Stream a lateness, or keep the state on disk.",
             )
-        check_published(here, self.publish, self.output)
+        check_published(here, self.publishes, self.output)
         _check_lookups(here, self.lookups, self.output)
         check_expected(here, self.expect, self.output)
         for name in ("inputs", "settings", "expect"):
@@ -83,7 +83,8 @@ class StreamingJob:
             is_a(part, Input, f"{here}.inputs[{name!r}]", "Write Stream(...) or Lookup(...) of a topic.")
         _check_apart(here, self.inputs.values())
         is_a(self.output, Table, f"{here}.output", "Write Table(name=..., schema=...).")
-        is_a(self.publish, (Publish, type(None)), f"{here}.publish", "Write Publish(TOPIC, key=Text('ticker')).")
+        if not isinstance(self.publish, (Publish, type(None))):
+            are(self.publish, Publish, f"{here}.publish", "Publish(TOPIC, key=Text('ticker')), or a tuple of them")
         is_callable(self.transform, f"{here}.transform")
         is_a(self.reject_limit, (float, int), f"{here}.reject_limit", "Give a share between 0 and 1, as in 0.5.")
         is_one_of(self.emits, ("updates", "final", None), f"{here}.emits")
@@ -105,6 +106,13 @@ class StreamingJob:
     @property
     def of_topics(self) -> dict[str, OfTopic]:
         return {name: part for name, part in self.inputs.items() if isinstance(part, OfTopic)}
+
+    @property
+    def publishes(self) -> tuple[Publish, ...]:
+        """What it writes to Kafka, a topic each."""
+        if self.publish is None:
+            return ()
+        return (self.publish,) if isinstance(self.publish, Publish) else tuple(self.publish)
 
     @property
     def lands(self) -> bool:

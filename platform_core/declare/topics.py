@@ -22,11 +22,18 @@ class Format(Enum):
     JSON = "json"
     TEXT = "text"  # the whole value is one UTF-8 string, in the one column of the schema
     BYTES = "bytes"  # the whole value, unread, in the one column of the schema
+    LONG = "long"  # the whole value is a BIGINT in eight bytes, as Kafka's LongSerializer writes it
+    DOUBLE = "double"  # or a DOUBLE, as its DoubleSerializer does
 
     @property
     def is_one_column(self) -> bool:
         """Whether the whole value is one column."""
-        return self in (Format.TEXT, Format.BYTES)
+        return self is not Format.JSON
+
+    @property
+    def column_type(self) -> str | None:
+        """The one that the column must have."""
+        return {Format.LONG: "bigint", Format.DOUBLE: "double"}.get(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +68,12 @@ class Topic:
             raise DeclarationError(
                 f"{here}.value: {self.format.value} has one column, {len(names)} are declared.",
                 remedy="Declare one column, as in 'line STRING'.",
+            )
+        kinds = {column.sql for column in self.columns}
+        if self.format.column_type is not None and kinds != {self.format.column_type}:
+            raise DeclarationError(
+                f"{here}.value: {self.format.value} is one {self.format.column_type.upper()}, came {self.value!r}.",
+                remedy=f"Declare 'name {self.format.column_type.upper()}'.",
             )
         taken = sorted(names & {"event_time", "key", "record"})
         if taken and self.event_time != "event_time":

@@ -12,10 +12,17 @@ from platform_core.declare import Format
 from platform_core.formats.bytes import BytesCodec
 from platform_core.formats.codec import Codec
 from platform_core.formats.json import JsonCodec
+from platform_core.formats.numbers import DoubleCodec, LongCodec
 from platform_core.formats.text import TextCodec
 
 _CODECS: Mapping[Format, Codec] = MappingProxyType(
-    {Format.JSON: JsonCodec(), Format.TEXT: TextCodec(), Format.BYTES: BytesCodec()}
+    {
+        Format.JSON: JsonCodec(),
+        Format.TEXT: TextCodec(),
+        Format.BYTES: BytesCodec(),
+        Format.LONG: LongCodec(),
+        Format.DOUBLE: DoubleCodec(),
+    }
 )
 
 

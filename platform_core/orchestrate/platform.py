@@ -35,4 +35,4 @@ class Platform:
 
     def writer_of(self, topic: str) -> StreamingJob | None:
         jobs = self.jobs.values()
-        return next((job for job in jobs if job.publish is not None and job.publish.topic.name == topic), None)
+        return next((job for job in jobs if topic in {one.topic.name for one in job.publishes}), None)

@@ -35,7 +35,7 @@ class CandidateOptions:
 
 
 def release_candidate(job: str, settings: Settings, store: ControlStore, by: str, asked: CandidateOptions) -> Release:
-    """1 refuse what needs no replay, 2 find where it begins, 3 freeze, 4 make its topic, 5 one row, wanted to run."""
+    """1 refuse what needs no replay, 2 find where it begins, 3 freeze, 4 make its topics, 5 one row, wanted to run."""
     live = releases.live_or_refused(store, job)
     releases.refuse_candidate(releases.of_job(store, job))
     tree = tree_of(settings, job)
@@ -48,7 +48,7 @@ def release_candidate(job: str, settings: Settings, store: ControlStore, by: str
         return Slot(ReleaseId(job, releases.next_number(store, job)))
 
     def recorded(manifest: Manifest) -> Release:
-        make_topic(settings, manifest.release, manifest.declared)  # 4
+        make_topics(settings, manifest.release, manifest.declared)  # 4
         return _nominate(store, manifest, start, by, asked.note)  # 5
 
     return frozen(job, settings, by, numbered, recorded)  # 3
@@ -78,20 +78,21 @@ def changes_now(settings: Settings, live: Release, tree: Tree) -> list[DeclaredC
     return [*made_again(settings, live, tree), *changes_of(settings, live, tree)]
 
 
-def make_topic(settings: Settings, release: ReleaseId, declared: Mapping[str, Any]) -> None:
-    """Where a release publishes until it is live: set as the plain topic is declared, and empty."""
-    if declared["publish"] is None:
-        return
-    plain = declared["publish"]["topic"]["name"]
-    own = next(replace(one, name=release.topic(plain)) for one in topics_in(declared) if one.name == plain)
-    topics.ensure(settings, [own])
+def make_topics(settings: Settings, release: ReleaseId, declared: Mapping[str, Any]) -> None:
+    """Where a release publishes until it is live: set as the plain topics are declared, and empty."""
+    plain = described.topics(described.publishes(declared))
+    own = [replace(one, name=release.topic(one.name)) for one in topics_in(declared) if one.name in plain]
+    topics.ensure(settings, own)
     broker = Broker(settings)
-    parts = {own.name: range(broker.topics([own.name])[own.name].partitions)}
-    if broker.starts(parts) != broker.ends(parts):
-        raise UsageError(
-            f"Topic {own.name!r} holds records already, of something that was {release} before.",
-            remedy="Delete the topic, then release again.",
-        )
+    there = broker.topics(one.name for one in own)
+    parts = {name: range(facts.partitions) for name, facts in there.items()}
+    first, end = broker.starts(parts), broker.ends(parts)
+    for name in parts:
+        if first[name] != end[name]:
+            raise UsageError(
+                f"Topic {name!r} holds records already, of something that was {release} before.",
+                remedy="Delete the topic, then release again.",
+            )
 
 
 def _refuse_needless(job: str, live: Release, found: list[DeclaredChange]) -> None:

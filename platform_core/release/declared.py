@@ -9,12 +9,12 @@ from __future__ import annotations
 import ast
 import dataclasses
 import json
-from collections.abc import Mapping, Sequence
-from enum import Enum
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from platform_core.declare import Format, StreamingJob, Topic
+from platform_core.declare import Format, StreamingJob, Topic, described
+from platform_core.declare.described import plain
 from platform_core.release.contents import sha256
 
 _DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
@@ -25,25 +25,10 @@ def declared(job: StreamingJob) -> dict[str, Any]:
     return {field.name: plain(getattr(job, field.name)) for field in dataclasses.fields(job)}
 
 
-def plain(value: Any) -> Any:
-    if isinstance(value, Enum):
-        return value.value
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        parts = {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
-        return {"is": type(value).__name__, **parts}
-    if isinstance(value, Mapping):
-        return {str(name): plain(part) for name, part in cast("Mapping[Any, Any]", value).items()}
-    if isinstance(value, tuple | list):
-        return [plain(part) for part in cast("Sequence[Any]", value)]
-    if callable(value):
-        return getattr(value, "__qualname__", type(value).__qualname__)
-    return value if isinstance(value, str | int | float | bool | None) else repr(value)
-
-
 def topics_in(values: Mapping[str, Any]) -> list[Topic]:
     """The topics that declared values name, inputs first, each once."""
-    parts = [*values["inputs"].values(), values["publish"]]
-    found = [_topic(part["topic"]) for part in parts if part is not None]
+    parts = [*values["inputs"].values(), *described.publishes(values)]
+    found = [_topic(part["topic"]) for part in parts]
     return list({topic.name: topic for topic in found}.values())
 
 

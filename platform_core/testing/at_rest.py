@@ -22,7 +22,7 @@ def performed_at_rest(job: StreamingJob, records: DataFrame) -> Result:
     rows = _collected(computed(job, records))
     for lookup in job.lookups.values():
         versions = _versions(records, lookup)
-        rows = [_joined(row, lookup, versions) for row in rows]
+        rows = [joined for row in rows if (joined := _joined(row, lookup, versions)) is not None]
     rejects, late = _set_aside(job, records)
     return Result(rows=in_order(_newest_a_key(rows, job), job), rejects=rejects, late=late)
 
@@ -37,10 +37,12 @@ def _versions(records: DataFrame, lookup: Lookup) -> dict[str, list[tuple[Any, i
     return {key: sorted(versions, key=lambda version: version[:2]) for key, versions in found.items()}
 
 
-def _joined(row: Row, lookup: Lookup, versions: dict[str, list[tuple[Any, int, Row | None]]]) -> Row:
+def _joined(row: Row, lookup: Lookup, versions: dict[str, list[tuple[Any, int, Row | None]]]) -> Row | None:
     own = [] if row[lookup.on] is None else versions.get(str(row[lookup.on]), [])  # a null equals nothing
     known = [values for when, _, values in own if when <= row[lookup.at]]
     taken = known[-1] if known else None
+    if taken is None and lookup.required:
+        return None
     if taken is None:
         return {**row, **dict.fromkeys(lookup.takes), **lookup.otherwise}
     return {**row, **taken}

@@ -11,9 +11,8 @@ from platform_core.control.position import Offsets
 from platform_core.declare import StreamingJob
 from platform_core.streaming.batch.value import Batch
 from platform_core.streaming.checkpoint.files import Checkpoint
-from platform_core.streaming.sink.output_topic import messages
+from platform_core.streaming.sink.encoding import Message, records
 from platform_core.streaming.sink.protocol import Remains, Retiring
-from platform_core.streaming.sink.publish import Message
 from platform_core.testing.script import Crash
 
 
@@ -61,11 +60,11 @@ class CrashPoint:
         return ()
 
 
-class MemoryTopic:
-    """The output topic: as the transactional one it knows its newest batch, and skips a repeated one."""
+class MemoryTopics:
+    """The output topics: as the transactional producer they know their newest batch, and skip a repeated one."""
 
     def __init__(self, job: StreamingJob) -> None:
-        self.records: list[Message] = []
+        self.sent: dict[int, dict[str, list[Message]]] = {}  # by batch and topic
         self.progress: Offsets = {}
         self._job, self._done = job, -1
 
@@ -73,16 +72,16 @@ class MemoryTopic:
         return self._done
 
     def prove(self, checkpoint: Checkpoint) -> None:
-        """It is as old as the checkpoint."""
+        """They are as old as the checkpoint."""
 
     def commit(self, batch: Batch) -> Batch:
         if self._done >= batch.number:
             return batch
         with duckdb.connect(config={"threads": "1"}) as duck:
-            found = messages(self._job, batch.changes, duck)
-        self.records += found  # one transaction: records, batch and progress
+            found = records(self._job, batch.changes, duck)
+        self.sent[batch.number] = found  # one transaction: records, batch and progress
         self._done, self.progress = batch.number, batch.position.offsets
-        return replace(batch, published=len(found))
+        return replace(batch, published=sum(map(len, found.values())))
 
     @classmethod
     def remains(cls, of: Retiring) -> Iterable[Remains]:  # noqa: ARG003

@@ -18,7 +18,7 @@ from platform_core.streaming.batch.author_errors import in_brief
 from platform_core.streaming.transform.columns import check
 from platform_core.testing.at_rest import performed_at_rest
 from platform_core.testing.result import Result
-from platform_core.testing.script import Script, records_of
+from platform_core.testing.script import Script, Step, parted, records_of
 from platform_core.testing.stage import Stage
 from platform_core.testing.topics import ScriptTopics
 
@@ -38,12 +38,15 @@ class Kit:
         self._spark, self._folder = spark, folder
         self._numbers = count()
 
-    def run(self, job: StreamingJob, script: Script, *, partitions: int = 1) -> Result:
-        """The job over the script as a stream, on the real engine; `partitions` of its state."""
+    def run(self, job: StreamingJob, script: Script, *, each: Step | None = None, partitions: int = 1) -> Result:
+        """The job over the script as a stream, on the real engine; `partitions` of its state.
+
+        `each=BATCH` makes a batch of every record, `each=QUIET` lets the stream come to rest after each.
+        """
         settings = Settings(home=self._folder / f"run-{next(self._numbers)}", root=ROOT)
         with _set(_at_home(self._spark()), _PARTITIONS, str(partitions)) as spark:
             checked(job, spark)
-            return Stage(spark=spark, job=job, settings=settings).perform(script)
+            return Stage(spark=spark, job=job, settings=settings).perform(parted(script, each))
 
     def run_as_batch(self, job: StreamingJob, script: Script) -> Result:
         """The transform over all records of the script at once; boundaries, clock and crashes mean nothing here."""

@@ -14,10 +14,15 @@ _SHOWN = 5
 
 @dataclass(frozen=True)
 class Candidates:
-    """One row that has to be there once: as it reads from which batch on."""
+    """One row that has to be there once: as it reads from which batch on; None: it is not there."""
 
-    forms: Sequence[tuple[int, Row]]
+    forms: Sequence[tuple[int, Row | None]]
     computed: Mapping[str, Any]
+
+    @property
+    def always(self) -> Row | None:
+        """How it reads in the end; None where it may not be there at all."""
+        return None if any(row is None for _, row in self.forms) else self.forms[-1][1]
 
     def fits(self, batch: int | None, row: Row) -> bool:
         """Whether the row may read so in that batch; None: nobody knows any more which batch wrote it."""
@@ -47,11 +52,12 @@ class Matching:
     def differences(self) -> list[str]:
         left: dict[Row, list[Candidates]] = defaultdict(list)
         for one in self.expected:
-            for row in {row for _, row in one.forms}:
+            for row in {row for _, row in one.forms if row is not None}:
                 left[row].append(one)
         used: set[int] = set()
         extra = [row for batch, row in self.actual if not self._taken(left[row], batch, row, used)]
-        missing = [one.forms[-1][1] for one in self.expected if id(one) not in used and not self._waits(one)]
+        unseen = [one for one in self.expected if id(one) not in used and not self._waits(one)]
+        missing = [row for one in unseen if (row := one.always) is not None]
         return [*_told("not in the batch", extra), *_told("not in the table", missing)]
 
     def _waits(self, one: Candidates) -> bool:

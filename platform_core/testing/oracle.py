@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
+import pyarrow as pa
 
-from platform_core.declare import Lookup, StreamingJob
+from platform_core.declare import Lookup, Publish, StreamingJob
 from platform_core.declare.durations import duration
 from platform_core.declare.inputs import OfTopic
 from platform_core.names import PART, ReleaseId
 from platform_core.settings import Settings
-from platform_core.streaming.sink.publish import encoded
+from platform_core.streaming.sink.encoding import chosen, encoded
 from platform_core.streaming.source.parsing import admitted, parsed_at_rest
 from platform_core.streaming.transform.query_plan import laid_out
 from platform_core.testing.commits import Commits
@@ -75,15 +76,19 @@ class Oracle:
             records.unpersist()
 
     def topic(self) -> list[str]:
-        """How the output topic, as a read_committed reader sees it, differs from the table as it stands."""
-        if self._job.publish is None:
-            return []
+        """How the output topics, as a read_committed reader sees them, differ from the table as it stands."""
         table = self._settings.storage.table(self._release).table().to_pyarrow_table()
-        told = encoded(table.drop_columns([PART] if PART in table.column_names else []), self._job.publish, _duck())
-        sent = committed_records(self._settings, self._job.publish.topic.name)
+        rows = table.drop_columns([PART] if PART in table.column_names else [])
+        return [wrong for publish in self._job.publishes for wrong in self._differs(rows, publish)]
+
+    def _differs(self, rows: pa.Table, publish: Publish) -> list[str]:
+        topic, duck = publish.topic.name, _duck()
+        told = encoded(chosen(publish, rows, duck)[0], publish, duck)
+        sent = committed_records(self._settings, topic)
         if self._job.output.keyed:
-            return unlike(Counter(dict(sent).items()), Counter(told), "newest records of topic and rows of table")
-        return unlike(Counter(sent), Counter(told), "records of topic and rows of table")
+            newest = [(key, value) for key, value in dict(sent).items() if value is not None]
+            return unlike(Counter(newest), Counter(told), f"newest records of topic {topic} and rows of table")
+        return unlike(Counter(sent), Counter(told), f"records of topic {topic} and rows of table")
 
     def rejects(self) -> list[str]:
         """How the rejects differ from the records that the declared inputs refuse, by coordinates, bytes and reason.
@@ -142,7 +147,8 @@ class Oracle:
         waits = [(part.at, int(part.waits.total_seconds() * 1000)) for part in self._job.lookups.values()]
         first = max(commits.first_with_clock(milliseconds(row[at]) + wait) for at, wait in waits)
         moments = sorted({first, *(b for one in lookups.values() for b in one.changes(row) if b > first)})
-        rows = [(moment, self._as_row(_joined(row, lookups, moment))) for moment in moments]
+        found = [(moment, _joined(row, lookups, moment)) for moment in moments]
+        rows = [(moment, None if joined is None else self._as_row(joined)) for moment, joined in found]
         return Candidates(rows, row)
 
     def _as_row(self, row: Mapping[str, Any]) -> Row:
@@ -194,10 +200,12 @@ class Versions:
         """The batches that brought a version which may count for the row."""
         return {batch for _, _, batch, _ in self._until(row)}
 
-    def of(self, row: Mapping[str, Any], known_by: int) -> dict[str, Any]:
-        """The newest version not later than the row, of those that had been read by a batch."""
+    def of(self, row: Mapping[str, Any], known_by: int) -> dict[str, Any] | None:
+        """The newest version not later than the row, of those that had been read by a batch; None: no row then."""
         there = [one for one in self._until(row) if one[2] <= known_by]
         values = max(there, key=lambda one: one[:2])[3] if there else None
+        if values is None and self._part.required:
+            return None
         return dict.fromkeys(self._part.takes) | dict(self._part.otherwise) if values is None else values
 
     def _until(self, row: Mapping[str, Any]) -> list[tuple[int, int, int, dict[str, Any] | None]]:
@@ -207,11 +215,11 @@ class Versions:
         return [one for one in self._of.get(str(row[self._part.on]), []) if one[0] <= moment]
 
 
-def _joined(row: Mapping[str, Any], lookups: Mapping[str, Versions], known_by: int) -> dict[str, Any]:
-    joined = dict(row)
-    for one in lookups.values():
-        joined |= one.of(row, known_by)
-    return joined
+def _joined(row: Mapping[str, Any], lookups: Mapping[str, Versions], known_by: int) -> dict[str, Any] | None:
+    found = [one.of(row, known_by) for one in lookups.values()]
+    if None in found:
+        return None
+    return {**row, **{name: value for taken in found for name, value in (taken or {}).items()}}
 
 
 def committed_records(settings: Settings, topic: str) -> list[tuple[bytes | None, bytes | None]]:

@@ -9,16 +9,16 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from platform_core.declare import Format, Publish, StreamingJob
+from platform_core.declare import Format, Publish, StreamingJob, Topic
 from platform_core.formats import codec
 from platform_core.streaming.batch.value import Batch
-from platform_core.streaming.sink.publish import Message
+from platform_core.streaming.sink.encoding import Message, Records
 
 Row = dict[str, Any]
 
 
 class Published(NamedTuple):
-    """A record of the output topic; JSON read as a dict, text as a string."""
+    """A record of an output topic; JSON read as a dict, text as a string."""
 
     key: Any
     value: Any
@@ -38,20 +38,43 @@ class Refused(NamedTuple):
         return f"{self.topic}[{self.partition}]@{self.offset}: {self.reason}"
 
 
-@dataclass(frozen=True)
-class Result:
-    """Rows are in the order of the table's key; times are aware and in UTC. `batches` is empty for a batch run."""
+class Written(NamedTuple):
+    """What one batch wrote: rows inserted and updated, in the order of the key, and records by topic."""
 
     rows: list[Row]
-    published: list[Published] = field(default_factory=list[Published])
+    published_to: dict[str, list[Published]]
+
+    @property
+    def published(self) -> list[Published]:
+        return [record for records in self.published_to.values() for record in records]
+
+
+@dataclass(frozen=True)
+class Result:
+    """Rows are in the order of the table's key; times are aware and in UTC.
+
+    `batches` has the facts of each batch, `written` what those of them wrote that wrote something; a batch run has
+    neither.
+    """
+
+    rows: list[Row]
     rejects: list[Refused] = field(default_factory=list[Refused])
     late: int = 0
     batches: list[Batch] = field(default_factory=list[Batch])
+    written: list[Written] = field(default_factory=list[Written])
     watermark: datetime | None = None
 
     def columns(self, *names: str) -> list[tuple[Any, ...]]:
         """These columns of every row, sorted: what most tests compare."""
         return sorted((tuple(row[name] for name in names) for row in self.rows), key=_rank)
+
+    @property
+    def published(self) -> list[Published]:
+        """The records of all output topics, batch by batch; of a job with several see `published_to`."""
+        return [record for batch in self.written for record in batch.published]
+
+    def published_to(self, topic: Topic) -> list[Published]:
+        return [record for batch in self.written for record in batch.published_to.get(topic.name, [])]
 
     @property
     def newest_published(self) -> dict[Any, Any]:
@@ -67,9 +90,11 @@ def in_order(rows: Iterable[Mapping[str, Any]], job: StreamingJob) -> list[Row]:
     return sorted(found, key=lambda row: [_rank(row[name]) for name in by])
 
 
-def decoded(messages: Sequence[Message], publish: Publish | None) -> list[Published]:
-    if publish is None:
-        return []
+def decoded(records: Records, publishes: Sequence[Publish]) -> dict[str, list[Published]]:
+    return {publish.topic.name: _decoded(records.get(publish.topic.name, ()), publish) for publish in publishes}
+
+
+def _decoded(messages: Sequence[Message], publish: Publish) -> list[Published]:
     return [Published(_read(key, publish.key.format), _read(value, publish.value.format)) for key, value in messages]
 
 

@@ -88,6 +88,17 @@ def record(
     return Record(topic, _bytes(key, Format.JSON), _bytes(value, topic.format), moment, partition, offset)
 
 
+def parted(script: Script, each: Step | None) -> list[Step]:
+    """The script with `each` after every record that another one follows: a batch a record, or a rest after each."""
+    steps = list(script)
+    if each is None:
+        return steps
+    found: list[Step] = []
+    for step, following in zip(steps, [*steps[1:], None], strict=True):
+        found += [step, each] if isinstance(step, Record) and isinstance(following, Record) else [step]
+    return found
+
+
 def records_of(script: Script) -> list[Record]:
     return [step for step in script if isinstance(step, Record)]
 

@@ -27,9 +27,10 @@ from platform_core.streaming.sink.protocol import Sink
 from platform_core.streaming.sink.table import table_sinks
 from platform_core.streaming.source.parsing import job_delay
 from platform_core.streaming.transform.query_plan import streamed
-from platform_core.testing.crashes import Crashed, Crashes, CrashPoint, MemoryTopic
+from platform_core.tables.changes import upserted
+from platform_core.testing.crashes import Crashed, Crashes, CrashPoint, MemoryTopics
 from platform_core.testing.positions import ScriptCheckpoint
-from platform_core.testing.result import Result, Row, decoded, in_order, refused
+from platform_core.testing.result import Result, Row, Written, decoded, in_order, refused
 from platform_core.testing.script import Clock, Crash, Mark, Record, Script, records_of
 from platform_core.testing.topics import ScriptSource, ScriptTopics
 
@@ -54,7 +55,7 @@ class Stage:
         self._topics = ScriptTopics(self.job, self.settings.home / "topics")
         self._checkpoint = ScriptCheckpoint(self.settings.storage.checkpoint(self._release).here, self._topics)
         self._crashes = Crashes()
-        self._topic = MemoryTopic(self.job)
+        self._topics_out = MemoryTopics(self.job)
         self._showing = threading.Lock()
         self._life: _Life | None = None
 
@@ -137,7 +138,7 @@ class Stage:
         held.callback(duck.close)
         before, table = table_sinks(self.settings, self.job, self._release, self._checkpoint.path, duck)
         after_rejects, after_write, after_publish = (CrashPoint(place, self._crashes) for place in _BETWEEN)
-        sinks: list[Sink] = [*before, after_rejects, table, after_write, self._topic, after_publish]
+        sinks: list[Sink] = [*before, after_rejects, table, after_write, self._topics_out, after_publish]
         for sink in reversed(sinks):
             sink.prove(self._checkpoint)
         batches = self._batches(sinks, table.position())
@@ -191,12 +192,17 @@ class Stage:
         watermark = batches[-1].position.watermark_ms if batches else 0
         return Result(
             rows=in_order(_rows(self.settings.storage.table(self._release)), self.job),
-            published=decoded(self._topic.records, self.job.publish),
+            written=[one for one in map(self._written, batches) if one.rows or one.published],
             rejects=refused(_rows(self.settings.storage.rejects(self.job.name))),
             late=sum(batch.late for batch in batches),
             batches=batches,
             watermark=datetime.fromtimestamp(watermark / 1000, UTC) if watermark else None,
         )
+
+    def _written(self, batch: Batch) -> Written:
+        rows = upserted(batch.changes).to_pylist()
+        sent = self._topics_out.sent.get(batch.number, {})
+        return Written(in_order(rows, self.job), decoded(sent, self.job.publishes))
 
 
 @dataclass(frozen=True)

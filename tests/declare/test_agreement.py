@@ -40,8 +40,8 @@ def test_two_may_not_write_one_output() -> None:
 
 def test_a_topic_is_declared_as_it_is_published() -> None:
     topic = replace(STOCKSTATS_OUTPUT, value=STOCKSTATS_OUTPUT.value.replace("trade_count BIGINT", "trades BIGINT"))
-    assert stock_stats.publish is not None
-    job = replace(stock_stats, publish=replace(stock_stats.publish, topic=topic))
+    (publish,) = stock_stats.publishes
+    job = replace(stock_stats, publish=replace(publish, topic=topic))
     here = "publish.topic 'stockstats-output'.value"
     assert told(job) == [
         ("job stock_stats", f"{here}: column 'trade_count' is declared no such column, and published bigint."),

@@ -33,5 +33,5 @@ def test_a_query_begins_with_the_store_that_its_job_declares(kit: Kit, spark: Sp
 
 def test_what_is_taken_as_it_is_has_no_rules() -> None:
     assert [column.name for column in Raw(STOCKS).topic.columns] == ["value"]
-    with pytest.raises(DeclarationError, match=r"Raw\('stocks'\): lateness and rules need what is in a record"):
+    with pytest.raises(DeclarationError, match=r"Raw\('stocks'\): lateness, rules and nulls need what is in a record"):
         Raw(STOCKS, rules=(RowRule("price is positive", "price > 0"),))

@@ -64,7 +64,7 @@ CASES: list[tuple[Callable[[], Any], str]] = [
     (some(Publish, "stocks", key=Text("a")), "Publish('stocks'): it takes a Topic, came the str 'stocks'."),
     (
         some(Publish, STOCKS, key="a"),
-        "Publish('stocks').key: it takes Text or Json or Bytes, came the str 'a'. Write key=Text('a'),",
+        "Publish('stocks').key: it takes Text or Json or Bytes or Long or Double, came the str 'a'. Write key=Text(",
     ),
     (some(Json, "ab"), "Json.columns: it takes a tuple of str, came the str 'ab'. Write Json(('ticker',))."),
     (some(Stream, STOCKS, lateness=10), "Stream('stocks').lateness: 10 is not a duration. Write a whole number and a"),
@@ -100,7 +100,24 @@ CASES: list[tuple[Callable[[], Any], str]] = [
     ),
     (some(job, inputs={"trades": STOCKS}), "job 'prices'.inputs['trades']: it takes Input, came a Topic."),
     (some(job, output="prices"), "job 'prices'.output: it takes Table, came the str 'prices'."),
-    (some(job, publish=STOCKS), "job 'prices'.publish: it takes Publish or nothing, came a Topic."),
+    (some(job, publish=STOCKS), "job 'prices'.publish: it takes a tuple of Publish, came a Topic. Write Publish("),
+    (
+        some(job, publish=(Publish(STOCKS, key=Text("ticker")), Publish(STOCKS, key=Text("ticker")))),
+        "job 'prices'.publish: topic 'stocks' twice.",
+    ),
+    (some(Publish, STOCKS, key=Text("ticker"), where=7), "Publish('stocks').where: it takes str or nothing, came the"),
+    (
+        some(job, publish=Publish(STOCKS, key=Text("ticker"), where="price >")),
+        "job 'prices'.publish: Publish('stocks').where: 'price >' is no condition. Write SQL, as in",
+    ),
+    (
+        some(job, publish=Publish(STOCKS, key=Text("ticker"), where="prize > 7")),
+        "Publish('stocks').where: 'prize' is not a column of the table. Choose from",
+    ),
+    (
+        some(job, publish=Publish(STOCKS, key=Text("ticker"), where="ticker = 'a' AND price / 2 > 7")),
+        "where: 'price / 2' is no comparison of a column with a value, in \"ticker = 'a' AND price / 2 > 7\".",
+    ),
     (
         some(job, publish=Publish(STOCKS, key=Text("ticker"), value=Bytes("ticker"))),
         "job 'prices'.publish: Bytes('ticker') takes a BINARY column, 'prices' has string. Write Text('ticker').",

@@ -15,14 +15,14 @@ from typing import Any
 
 from platform_core.streaming.batch.value import Batch
 from platform_core.streaming.driver import process
-from platform_core.streaming.sink.output_topic import OutputTopic
+from platform_core.streaming.sink.output_topics import OutputTopics
 from platform_core.streaming.sink.protocol import Sink
 from platform_core.streaming.sink.rejects import Rejects
 
 BEFORE_TABLE = "before-table"  # computed, nothing written
 BEFORE_PUBLISH = "before-publish"  # the table has the batch, the topic has not
 BEFORE_CHECKPOINT = "before-checkpoint"  # table and topic have it, the checkpoint does not call it done
-_SINK: dict[str, Any] = {BEFORE_TABLE: Rejects, BEFORE_PUBLISH: OutputTopic, BEFORE_CHECKPOINT: OutputTopic}
+_SINK: dict[str, Any] = {BEFORE_TABLE: Rejects, BEFORE_PUBLISH: OutputTopics, BEFORE_CHECKPOINT: OutputTopics}
 
 
 def die_at(place: str, batches: int) -> None:

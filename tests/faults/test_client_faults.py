@@ -13,7 +13,8 @@ from platform_core.errors import Superseded
 from platform_core.services import kafka, ports
 from platform_core.settings import Settings, load
 from platform_core.streaming.sink import publish
-from platform_core.streaming.sink.publish import Message, TransactionalPublisher
+from platform_core.streaming.sink.encoding import Message
+from platform_core.streaming.sink.publish import TransactionalPublisher
 from tests.stack.running import Platform, until
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(300)]
@@ -66,12 +67,12 @@ def test_a_publisher_goes_on_and_each_record_is_there_once(platform: Platform, m
     monkeypatch.setattr(publish, "_HANGS", 3.0)
     broker = Broker(platform.settings)
     broker.create([NewTopic("out", 1, {}), NewTopic("in", 1, {})])
-    ours = TransactionalPublisher(platform.settings, "out", "job", "job-v1", "checkpoint", 1)
-    assert ours.publish([(b"k", b"0")], 0, END) == 1
+    ours = TransactionalPublisher(platform.settings, ["out"], "job", "job-v1", "checkpoint", 1)
+    assert ours.publish({"out": [(b"k", b"0")]}, 0, END) == 1
     killed_and_back(platform)
-    assert ours.publish([(b"k", b"1")], 1, END) == 1
-    assert ours.publish([(b"k", b"1")], 1, END) == 0
-    assert ours.publish([(b"k", b"2")], 2, END) == 1
+    assert ours.publish({"out": [(b"k", b"1")]}, 1, END) == 1
+    assert ours.publish({"out": [(b"k", b"1")]}, 1, END) == 0
+    assert ours.publish({"out": [(b"k", b"2")]}, 2, END) == 1
     assert committed(platform.settings, "out") == [b"0", b"1", b"2"]
     ours.close()
 
@@ -83,14 +84,14 @@ def test_what_was_confirmed_just_before_the_kill_is_there(platform: Platform) ->
     broker = Broker(platform.settings)
     broker.create([NewTopic("out", many, {}), NewTopic("in", 1, {})])
     keys = [f"k{number}".encode() for number in range(10 * many)]
-    ours = TransactionalPublisher(platform.settings, "out", "job", "job-v1", "checkpoint", 1)
+    ours = TransactionalPublisher(platform.settings, ["out"], "job", "job-v1", "checkpoint", 1)
     expected: list[bytes] = []
     for batch in range(3):
         value = str(batch).encode()
-        assert ours.publish([(key, value) for key in keys], batch, END) == len(keys)
+        assert ours.publish({"out": [(key, value) for key in keys]}, batch, END) == len(keys)
         killed_and_back(platform)
-        successor = TransactionalPublisher(platform.settings, "out", "job", "job-v1", "checkpoint", batch + 2)
-        assert successor.publish([(key, value) for key in keys], batch, END) == 0
+        successor = TransactionalPublisher(platform.settings, ["out"], "job", "job-v1", "checkpoint", batch + 2)
+        assert successor.publish({"out": [(key, value) for key in keys]}, batch, END) == 0
         ours = successor
         expected += [value] * len(keys)
     assert sorted(value or b"" for value in committed(platform.settings, "out", many)) == expected
@@ -121,16 +122,16 @@ def test_a_transaction_that_the_broker_took_for_abandoned_is_repeated(
     broker.create([NewTopic("out", 1, {}), NewTopic("in", 1, {})])
     asked: list[bool] = []
     ours = TransactionalPublisher(
-        platform.settings, "out", "job", "job-v1", "checkpoint", 1, lambda: asked.append(True) or True
+        platform.settings, ["out"], "job", "job-v1", "checkpoint", 1, lambda: asked.append(True) or True
     )
-    assert ours.publish([(b"k", b"0")], 0, END) == 1
+    assert ours.publish({"out": [(b"k", b"0")]}, 0, END) == 1
 
     def abandoned() -> None:
         until(
             lambda: broker.ends({"out": [0]}) == {"out": {0: 4}}, "the broker ends it: a record and the mark of its end"
         )
 
-    assert ours.publish(Interrupted([(b"k", b"1"), (b"k", b"2")], abandoned), 1, END) == 2
+    assert ours.publish({"out": Interrupted([(b"k", b"1"), (b"k", b"2")], abandoned)}, 1, END) == 2
     assert asked == [True]
     assert committed(platform.settings, "out") == [b"0", b"1", b"2"]
     ours.close()
@@ -139,11 +140,11 @@ def test_a_transaction_that_the_broker_took_for_abandoned_is_repeated(
 def test_a_publisher_whose_topic_is_not_its_own_any_more_writes_nothing(platform: Platform) -> None:
     broker = Broker(platform.settings)
     broker.create([NewTopic("out", 1, {}), NewTopic("in", 1, {})])
-    ours = TransactionalPublisher(platform.settings, "out", "job", "job-v1", "checkpoint", 1, lambda: False)
-    assert ours.publish([(b"k", b"0")], 0, END) == 1
+    ours = TransactionalPublisher(platform.settings, ["out"], "job", "job-v1", "checkpoint", 1, lambda: False)
+    assert ours.publish({"out": [(b"k", b"0")]}, 0, END) == 1
     Producer({"bootstrap.servers": platform.settings.kafka.servers, "transactional.id": "job"}).init_transactions(30)
     with pytest.raises(Superseded, match="another producer has taken over"):
-        ours.publish([(b"k", b"1")], 1, END)
+        ours.publish({"out": [(b"k", b"1")]}, 1, END)
     assert committed(platform.settings, "out") == [b"0"]
     ours.close()
 

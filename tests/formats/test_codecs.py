@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import duckdb
@@ -14,11 +17,11 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from platform_core.declare import Bytes, Format, Json, Publish, Stream, Text, Topic
+from platform_core.declare import Bytes, Double, Format, Json, Long, Publish, Stream, Text, Topic
 from platform_core.declare.publishing import Part
 from platform_core.declare.schemas import columns
 from platform_core.formats import codec
-from platform_core.streaming.sink.publish import encoded
+from platform_core.streaming.sink.encoding import encoded
 from platform_core.streaming.source.parsing import parsed
 from platform_core.tables.schema import arrow_schema, delta_schema
 from platform_core.testing import Record, at, record
@@ -47,6 +50,9 @@ EVERYTHING: Row = {
     "times": {"a": NOON},
     "nested": {"number": 1, "moment": NOON, "deep": [{"raw": b"\x00"}]},
 }
+
+
+DOUBLES = (0.0, -1.0, 0.1, -1e300, 5e-324, 2.2250738585072014e-308, -2.2250738585072009e-308, sys.float_info.max)
 
 
 @dataclass(frozen=True)
@@ -80,6 +86,18 @@ EXAMPLES = {
     ),
     Format.TEXT: Example("line STRING", Text("line"), [{"line": "é\n"}, {"line": ""}], {b"\xff": "not UTF-8"}),
     Format.BYTES: Example("raw BINARY", Bytes("raw"), [{"raw": b"\xff\x00"}, {"raw": b""}]),
+    Format.LONG: Example(
+        "n BIGINT",
+        Long("n"),
+        [{"n": number} for number in (0, 1, -1, 255, -256, 2**62, 2**63 - 1, -(2**63))],
+        {b"": "not 8 bytes", b"7": "not 8 bytes", bytes(9): "not 8 bytes"},
+    ),
+    Format.DOUBLE: Example(
+        "x DOUBLE",
+        Double("x"),
+        [{"x": number} for number in (*DOUBLES, math.inf, -math.inf)],
+        {b"": "not 8 bytes", b"0.5": "not 8 bytes"},
+    ),
 }
 
 
@@ -166,10 +184,12 @@ def test_what_cannot_be_read_is_refused_with_its_reason(form: Format, spark: Spa
     assert [str(reason)[: len(said)] for (reason, _), said in zip(found, expected, strict=True)] == expected
 
 
-@pytest.mark.parametrize("part", [Text("line"), Bytes("line")])
+@pytest.mark.parametrize(
+    "part", [Text("line"), Bytes("line"), Long("line"), Double("line")], ids=lambda one: one.format
+)
 def test_a_row_without_the_one_column_is_published_as_a_tombstone(part: Part, duck: duckdb.DuckDBPyConnection) -> None:
-    kind = pa.binary() if part.format is Format.BYTES else pa.string()
-    rows = pa.table({"id_": [1], "line": pa.array([None], kind)})
+    kinds = {Format.BYTES: pa.binary(), Format.LONG: pa.int32(), Format.DOUBLE: pa.float32()}
+    rows = pa.table({"id_": [1], "line": pa.array([None], kinds.get(part.format, pa.string()))})
     assert encoded(rows, Publish(topic(part.format), Text("id_"), part), duck) == [(b"1", None)]
 
 
@@ -204,6 +224,15 @@ def test_key_and_value_of_a_row_stay_together_in_a_large_batch(key: Part, duck: 
 
 def _number(key: Any) -> int:
     return int(key["id"] if isinstance(key, dict) else key)
+
+
+def test_any_eight_bytes_are_the_double_that_java_reads(spark: SparkSession) -> None:
+    random = Random(7)
+    values = [random.randbytes(8) for _ in range(5_000)]
+    own = codec(Format.DOUBLE)
+    frame = spark.createDataFrame([(value,) for value in values], "value BINARY")
+    found = frame.select(own.read(F.col("value"), columns("x DOUBLE", "x"))["x"].alias("x")).toArrow()["x"].to_pylist()
+    assert list(map(repr, found)) == [repr(own.loads(value)) for value in values]
 
 
 def test_an_empty_batch_publishes_nothing(form: Format, duck: duckdb.DuckDBPyConnection) -> None:

@@ -48,6 +48,7 @@ KNOWN = {
     "stocks": "61df1442323e8ead",
     "clicks": "54911fb5f13c4c45",
     "lines": "894e474be9cfd785",
+    "logs": "a5aca781ac47981f",
 }
 
 

@@ -63,7 +63,7 @@ MUTANTS = (
     Mutant(
         "hand_over",
         "platform_core/cutover/handover.py",
-        "        return difference(job, publish, change.published, change.new)\n",
+        "        return difference(duck, job, publish, change.published, change.new, alike)\n",
         "        return []\n",
         (
             "tests/cutover/test_handover.py::"

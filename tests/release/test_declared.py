@@ -58,7 +58,7 @@ def test_every_job_tells_its_values_as_plain_data(name: str) -> None:
     job = load_job(name, ROOT)
     values = declared(job)
     assert json.loads(json.dumps(values)) == values
-    published = [job.publish.topic] if job.publish else []
+    published = [publish.topic for publish in job.publishes]
     assert topics_in(values) == [*job.topics, *published]
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from pyspark.sql import functions as F
 
+from platform_core.declare import Publish
 from platform_core.errors import DeclarationError, RejectLimitExceeded
 from platform_core.testing import (
     BATCH,
@@ -21,7 +22,7 @@ from platform_core.testing import (
     clock,
     record,
 )
-from tests.testing.jobs import NAMES, PURCHASES, bought, greeted, named, newest, totals, tumbling
+from tests.testing.jobs import NAMES, PURCHASES, TOTALS, bought, greeted, named, newest, totals, tumbling
 
 TWO = [bought("ann", 1, second=0), bought("bob", 2, second=1)]
 
@@ -37,6 +38,35 @@ def test_a_boundary_makes_two_batches_and_two_published_records_of_one_key(kit: 
     assert result.published == [("ann", {"total": 1}), ("ann", {"total": 3})]
     assert result.newest_published == {"ann": {"total": 3}}
     assert [batch.measures.records for batch in result.batches][:2] == [1, 1]
+
+
+def test_a_topic_of_a_job_with_several_is_looked_at_by_its_name(kit: Kit) -> None:
+    (all_of,) = totals.publishes
+    few = Publish(replace(TOTALS, name="few"), all_of.key, all_of.value, where="total < 3")
+    both = replace(totals, publish=(all_of, few))
+    result = kit.run(both, [*TWO, BATCH, bought("ann", 4, second=2), CRASH_AFTER_WRITE, END])
+    assert result.published_to(TOTALS) == [("ann", {"total": 1}), ("bob", {"total": 2}), ("ann", {"total": 5})]
+    assert result.published_to(few.topic) == [("ann", {"total": 1}), ("bob", {"total": 2}), ("ann", None)]
+
+
+def test_what_each_batch_wrote_can_be_told_apart(kit: Kit) -> None:
+    script = [*TWO, bought("ann", 4, second=2)]
+    result = kit.run(totals, script, each=BATCH)
+    assert [batch.rows for batch in result.written] == [
+        [{"user": "ann", "total": 1}],
+        [{"user": "bob", "total": 2}],
+        [{"user": "ann", "total": 5}],
+    ]
+    assert [batch.published for batch in result.written][2] == [("ann", {"total": 5})]
+    assert [batch.rows for batch in kit.run(totals, script).written] == [
+        [{"user": "ann", "total": 5}, {"user": "bob", "total": 2}]
+    ]
+
+
+def test_after_each_record_the_stream_comes_to_rest(kit: Kit) -> None:
+    script = [bought("ann", 1, second=second) for second in (0, 60, 1)]
+    assert kit.run(tumbling, script, each=BATCH).late + kit.run(tumbling, script).late == 0
+    assert kit.run(tumbling, script, each=QUIET).late == 1
 
 
 @pytest.mark.parametrize("crash", Crash)
@@ -160,8 +190,8 @@ def test_what_weir_check_refuses_the_kit_refuses_too(kit: Kit, change: dict[str,
 
 
 def test_the_kit_refuses_what_is_published_otherwise_than_its_topic_declares(kit: Kit) -> None:
-    assert totals.publish is not None
-    told = replace(totals.publish, topic=replace(totals.publish.topic, value="total INT"))
+    (publish,) = totals.publishes
+    told = replace(publish, topic=replace(publish.topic, value="total INT"))
     with pytest.raises(DeclarationError, match="column 'total' is declared int, and published bigint"):
         kit.run(replace(totals, publish=told), TWO)
 

@@ -9,12 +9,23 @@ from fnmatch import fnmatchcase
 from typing import Any, cast
 
 from platform_core import declare
+from platform_core.declare.described import plain
 from platform_core.declare.schemas import columns
 from platform_core.errors import DeclarationError
-from platform_core.release.declared import plain
 
 _ORDER = "order of columns"
 _SCHEMAS = {("Table", "schema"), ("Topic", "value")}
+# Of one topic, or of several by name: records are made of the row's columns, whatever is declared of the topic.
+_OF_OUTPUT_TOPICS = (
+    "partitions",
+    "retention",
+    "compacted",
+    "value*",
+    "format",
+    "event_time",
+    "tombstones",
+    "key",
+)
 # Everything else that is declared decides rows: what is not known to be harmless needs a replay.
 _HARMLESS = (
     "name",
@@ -30,14 +41,7 @@ _HARMLESS = (
     "inputs.*.topic.partitions",  # the broker's count, not the declared one, is what is read
     "inputs.*.topic.retention",
     "inputs.*.topic.compacted",
-    "publish.topic.partitions",
-    "publish.topic.retention",
-    "publish.topic.compacted",
-    "publish.topic.value*",  # records are made of the row's columns, whatever is declared of the topic
-    "publish.topic.format",
-    "publish.topic.event_time",
-    "publish.topic.tombstones",
-    "publish.topic.key",
+    *(f"publish.{one}topic.{name}" for one in ("", "*].") for name in _OF_OUTPUT_TOPICS),
 )
 
 
@@ -98,11 +102,15 @@ def _known(value: Any, kind: str = "") -> Any:
 
 
 def _by_name(values: Sequence[Any]) -> Any:
-    named = [part for part in values if isinstance(part, dict) and "name" in part]
+    named = [part for part in values if isinstance(part, dict) and ("name" in part or "topic" in part)]
     if not values or len(named) < len(values):
         return list(values)
-    found = {str(part["name"]): _known(part) for part in named}
+    found = {_name(part): _known(part) for part in named}
     return found if len(found) == len(values) else list(values)
+
+
+def _name(part: Mapping[str, Any]) -> str:
+    return str(part["name"]) if "name" in part else f"[{part['topic']['name']}]"
 
 
 def _columns(ddl: str) -> Any:

@@ -28,7 +28,7 @@ class Touched:
     """Who reads what the job writes."""
 
     table: str
-    topic: str | None
+    topics: tuple[str, ...] = ()
     clients: tuple[str, ...] = ()
     downstream: tuple[TableReader, ...] = ()
 
@@ -100,9 +100,9 @@ def made_again(settings: Settings, live: Release, tree: Tree) -> Iterator[Declar
 
 
 def _touched(store: ControlStore, tree: Tree) -> Touched:
-    table, publish = tree.declared["output"]["name"], tree.declared["publish"]
+    table, publishes = tree.declared["output"]["name"], described.publishes(tree.declared)
     bound = tuple(f"{one.name} (bound to {one.release or 'live'})" for one in clients.of_table(store, table))
-    return Touched(table, publish["topic"]["name"] if publish else None, bound, tree.downstream)
+    return Touched(table, tuple(described.topics(publishes)), bound, tree.downstream)
 
 
 def notes(reading: Reading, hours: float | None) -> Iterator[str]:

@@ -43,14 +43,14 @@ def tree_of(settings: Settings, job: str) -> Tree:
 
 
 def downstream(job: StreamingJob, root: Path) -> Iterator[TableReader]:
-    topic = job.publish.topic.name if job.publish else None
+    topics = {publish.topic.name for publish in job.publishes}
     for other in load_jobs(root).values():
         for name, part in other.of_topics.items():
-            if part.topic.name == topic:
-                yield TableReader("job", other.name, f"topic {topic} as {name}")
+            if part.reads in topics:
+                yield TableReader("job", other.name, f"topic {part.reads} as {name}")
     for daily in load_daily_tables(root).values():
-        if daily.input.topic.name == topic:
-            yield TableReader("daily table", daily.name, f"topic {topic}")
+        if daily.input.reads in topics:
+            yield TableReader("daily table", daily.name, f"topic {daily.input.reads}")
     for suite in load_suites(root).values():
         if suite.table == job.output.name:
             yield TableReader("suite", suite.table, f"table {suite.table}")

@@ -56,8 +56,7 @@ def costs(plan: Plan) -> Iterator[str]:
 
 def touches(touched: Touched) -> Iterator[str]:
     yield f"table {touched.table}"
-    if touched.topic:
-        yield f"topic {touched.topic}"
+    yield from (f"topic {name}" for name in touched.topics)
     yield from (f"client {name}" for name in touched.clients)
     yield from (f"{one.kind} {one.name}, which reads {one.reads}" for one in touched.downstream)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import logging
-from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -26,10 +25,10 @@ from platform_core.streaming.driver.pacing import Pace
 from platform_core.streaming.driver.query import ReleaseQuery
 from platform_core.streaming.driver.reports import Ends, Reports
 from platform_core.streaming.driver.session import session
+from platform_core.streaming.sink.encoding import Records
 from platform_core.streaming.sink.fetch import KafkaFetcher
-from platform_core.streaming.sink.output_topic import OutputTopic, Role
+from platform_core.streaming.sink.output_topics import OutputTopics, Role
 from platform_core.streaming.sink.protocol import Sink
-from platform_core.streaming.sink.publish import Message
 from platform_core.streaming.sink.table import TableSink, table_sinks
 from platform_core.streaming.source.kind import InputContext, Query, largest_batch
 from platform_core.streaming.source.parsing import job_delay
@@ -62,7 +61,7 @@ class ReleaseRuntime:
         """Proves where the release is, then makes all that its queries share."""
         duck = duckdb.connect(config={"threads": "2"})
         self._held.callback(duck.close)
-        self._output_topic = OutputTopic(self.settings, self.job, self.release, self.monitor, self.checkpoint, duck)
+        self._output_topics = OutputTopics(self.settings, self.job, self.release, self.monitor, self.checkpoint, duck)
         sinks, self._table = self._made_sinks(duck)
         for sink in reversed(sinks):  # the table first: it can tell the most
             sink.prove(self.checkpoint)
@@ -74,8 +73,8 @@ class ReleaseRuntime:
         self._tell_unrecorded()
         self.spark = session(self.settings, str(self.release))
         self._held.callback(self.spark.stop)
-        self._output_topic.to("silent")
-        self._held.callback(self._output_topic.close)
+        self._output_topics.to("silent")
+        self._held.callback(self._output_topics.close)
         self._batches = self._made_batches(self.spark, sinks, committed)
         # What is here stays: without it a look for garbage is quick and comes often. The JVM keeps whatever a batch
         # handed to Python until then: measured, 750 MB of a heap of 1 GB instead of 190.
@@ -135,14 +134,14 @@ class ReleaseRuntime:
 
     def publish_as(self, role: Role) -> None:
         """`live`: to the topic itself, from now on alone; `aside`: to one of the release's own; `silent`: to none."""
-        self._output_topic.to(role)
+        self._output_topics.to(role)
 
-    def hand_over(self, messages: Sequence[Message], cutover: int, at: Position) -> None:
-        """Writes what the topic lacks to be this release's, where both stood."""
-        publisher = self._output_topic.publisher
+    def hand_over(self, records: Records, cutover: int, at: Position) -> None:
+        """Writes what the topics lack to be this release's, where both stood."""
+        publisher = self._output_topics.publisher
         if publisher is not None:
-            count = publisher.hand_over(messages, cutover, at.batch, at.offsets)
-            event(logger, "topic handed over", release=self.release, cutover=cutover, records=count)
+            count = publisher.hand_over(records, cutover, at.batch, at.offsets)
+            event(logger, "topics handed over", release=self.release, cutover=cutover, records=count)
 
     @property
     def clocked(self) -> bool:
@@ -173,7 +172,7 @@ class ReleaseRuntime:
         before, table = table_sinks(
             self.settings, self.job, self.release, self.checkpoint.path, duck, KafkaFetcher(self.settings)
         )
-        return [*before, table, self._output_topic], table
+        return [*before, table, self._output_topics], table
 
     def _made_batches(self, spark: SparkSession, sinks: list[Sink], committed: Position | None) -> BatchRunner:
         ends = Ends(self.inputs)

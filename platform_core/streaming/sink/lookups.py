@@ -25,7 +25,7 @@ from platform_core.storage import Place
 from platform_core.streaming.checkpoint.files import Checkpoint, refuse_ahead
 from platform_core.streaming.sink.protocol import Remains, Retiring
 from platform_core.streaming.transform.query_plan import lookup_column
-from platform_core.tables.changes import deleted
+from platform_core.tables.changes import ChangeType, deleted
 from platform_core.tables.delta import TableWriter
 from platform_core.tables.schema import arrow_schema, delta_schema, table_schema
 
@@ -107,8 +107,15 @@ class LookupTable:
         wanted = f'SELECT * FROM {self._view} WHERE key IN (SELECT CAST("{part.on}" AS VARCHAR) FROM rows_)'
         return (
             f"SELECT {', '.join(chosen)} FROM rows_ r ASOF LEFT JOIN ({wanted}) h "
-            f'ON CAST(r."{part.on}" AS VARCHAR) = h.key AND r."{part.at}" >= h.at'
+            f'ON CAST(r."{part.on}" AS VARCHAR) = h.key AND r."{part.at}" >= h.at '
+            f"WHERE {self._kept(known, CHANGE in given)}"
         )
+
+    def _kept(self, known: str, changes: bool) -> str:
+        """Which rows are written. A deletion always is: what it deletes may have had its record."""
+        if not self.lookup.required:
+            return "true"
+        return f"({known}) OR r.\"{CHANGE}\" = '{ChangeType.DELETE.value}'" if changes else known
 
     def _load(self, table: DeltaTable) -> None:
         history = table.to_pyarrow_table().cast(self._arrow)

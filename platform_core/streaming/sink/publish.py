@@ -1,4 +1,4 @@
-"""A job's output topic, exactly once: one transactional producer on the driver.
+"""A job's output topics, exactly once: one transactional producer on the driver.
 
 The rows, and the group's offsets with the batch in their metadata, are one transaction. So a repeated batch is known
 and skipped, `read_committed` readers see each result once, and every Kafka tool shows the release's lag.
@@ -9,25 +9,19 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-import duckdb
-import pyarrow as pa
-import pyarrow.compute
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from platform_core.control.position import Offsets
-from platform_core.declare import Publish, StreamingJob
 from platform_core.errors import PositionError, ServiceUnavailable, Superseded
-from platform_core.formats import codec
 from platform_core.settings import Settings
 from platform_core.streaming.driver.timeouts import call_with_timeout
+from platform_core.streaming.sink.encoding import Records
 from platform_core.telemetry import event
 
-Message = tuple[bytes | None, bytes | None]
-pc: Any = pyarrow.compute  # its functions are made at import, where no type checker sees them
 _PATIENCE = 60.0
 _LOOKING = (KafkaError.NOT_COORDINATOR, KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.COORDINATOR_LOAD_IN_PROGRESS)
 _ABANDONED_MS = 60_000  # a transaction that is open for longer is ended by the broker, which fences whoever began it
@@ -45,43 +39,22 @@ class Marker:
     handover: int = 0  # the cutover whose difference was written last
 
 
-def is_keyed(job: StreamingJob) -> bool:
-    """Whether a record of the topic replaces the one before it of the same key, as a row of the table does."""
-    if job.publish is None or not job.output.keyed:
-        return False
-    return set(job.publish.key.names) == set(job.output.key)
-
-
-def encoded(rows: pa.Table, publish: Publish, duck: duckdb.DuckDBPyConnection) -> list[Message]:
-    """Key and value of each row's record, in the order of the key."""
-    keys, values = _bytes(rows, publish, duck)
-    order = pc.sort_indices(keys)
-    return list(zip(keys.take(order).to_pylist(), values.take(order).to_pylist(), strict=True))
-
-
-def _bytes(rows: pa.Table, publish: Publish, duck: duckdb.DuckDBPyConnection) -> list[pa.ChunkedArray]:
-    key, value = publish.key, publish.value
-    if key.format is value.format:
-        return codec(key.format).encode(rows, [key.names, value.names], duck)
-    return [found for part in (key, value) for found in codec(part.format).encode(rows, [part.names], duck)]
-
-
 class TransactionalPublisher:
-    """Holds the topic's transactional id from its start on: whoever held it before can write no more."""
+    """Holds the topics' transactional id from its start on: whoever held it before can write no more."""
 
     def __init__(
         self,
         settings: Settings,
-        topic: str,
+        topics: Iterable[str],
         identity: str,
         group: str,
         checkpoint: str,
         epoch: int,
         mine: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`mine` is asked once the producer is fenced: whether the topic is still this driver's to write, all the same.
-        A broker that was away ends by itself what it takes for abandoned, and fences whoever had begun it."""
-        self._topic, self._group, self._checkpoint, self._epoch = topic, group, checkpoint, epoch
+        """`mine` is asked once the producer is fenced: whether the topics are still this driver's to write. A broker
+        that was away ends by itself what it takes for abandoned, and fences whoever had begun it."""
+        self._topic, self._group, self._checkpoint, self._epoch = ", ".join(topics), group, checkpoint, epoch
         self._mine = mine
         common: dict[str, Any] = {**settings.kafka.client, "bootstrap.servers": settings.kafka.servers}
         self._reading = {**common, "group.id": group, "enable.auto.commit": False}
@@ -109,7 +82,7 @@ class TransactionalPublisher:
         """The newest batch that is published; -1 also before the first one asks for it."""
         return -1 if self._done is None else self._done.batch
 
-    def publish(self, messages: Sequence[Message], batch: int, end: Offsets) -> int:
+    def publish(self, records: Records, batch: int, end: Offsets) -> int:
         """Writes the batch unless it is published already; returns how many records."""
 
         def once() -> int:
@@ -120,18 +93,18 @@ class TransactionalPublisher:
                     remedy="Table and checkpoint were restored to another time. Restore them from after that batch, or "
                     "`weir release JOB --again` replays beside the table.",
                 )
-            return 0 if done.batch == batch else self._transaction(messages, replace(done, batch=batch), end)
+            return 0 if done.batch == batch else self._transaction(records, replace(done, batch=batch), end)
 
         return self._outliving(once)
 
-    def hand_over(self, messages: Sequence[Message], cutover: int, batch: int, end: Offsets) -> int:
-        """Writes what makes the topic this release's, once a cutover, before anything of a later batch."""
+    def hand_over(self, records: Records, cutover: int, batch: int, end: Offsets) -> int:
+        """Writes what makes the topics this release's, once a cutover, before anything of a later batch."""
 
         def once() -> int:
             done = self._known(end)
             if done.handover >= cutover:
                 return 0
-            return self._transaction(messages, replace(done, batch=max(done.batch, batch), handover=cutover), end)
+            return self._transaction(records, replace(done, batch=max(done.batch, batch), handover=cutover), end)
 
         return self._outliving(once)
 
@@ -165,12 +138,11 @@ class TransactionalPublisher:
             self._done = self._published(end)
         return self._done
 
-    def _transaction(self, messages: Sequence[Message], now: Marker, end: Offsets) -> int:
+    def _transaction(self, records: Records, now: Marker, end: Offsets) -> int:
         self._producer.begin_transaction()
-        count = 0
-        for key, value in messages:
-            self._produce(key, value)
-            count += 1
+        for topic, messages in records.items():
+            for key, value in messages:
+                self._produce(topic, key, value)
         # everything out before the offsets: else the coordinator answers CONCURRENT_TRANSACTIONS, 97 ms instead of 7
         self._producer.flush(_PATIENCE)
         marker = json.dumps(asdict(now))
@@ -181,12 +153,12 @@ class TransactionalPublisher:
         )
         self._producer.commit_transaction(_PATIENCE)
         self._done = now
-        return count
+        return sum(map(len, records.values()))
 
-    def _produce(self, key: bytes | None, value: bytes | None) -> None:
+    def _produce(self, topic: str, key: bytes | None, value: bytes | None) -> None:
         while True:
             try:
-                self._producer.produce(self._topic, value, key)
+                self._producer.produce(topic, value, key)
                 return
             except BufferError:
                 self._producer.poll(0.05)

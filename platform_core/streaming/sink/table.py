@@ -4,7 +4,7 @@
     Waiting      rows that still wait for a lookup's record
     LookupTable  every version of a lookup; it gives the rows their columns
     TableSink    the job's output
-    OutputTopic  the same in Kafka, or the group's offsets alone
+    OutputTopics  the same in Kafka, or the group's offsets alone
 
 A crash between any two is harmless: each knows a batch by its number, and skips one that it has. The checkpoint's own
 commit comes last. A further sink is a class with this interface, in its place here.
@@ -27,7 +27,7 @@ from platform_core.settings import Settings
 from platform_core.streaming.batch.value import Batch
 from platform_core.streaming.checkpoint.files import Checkpoint, prove
 from platform_core.streaming.sink.lookups import LookupTable, Waiting
-from platform_core.streaming.sink.output_topic import OutputTopic
+from platform_core.streaming.sink.output_topics import OutputTopics
 from platform_core.streaming.sink.protocol import Remains, Retiring, Sink
 from platform_core.streaming.sink.rejects import Fetcher, Rejects
 from platform_core.tables.delta import TableWriter
@@ -75,7 +75,7 @@ def newest_a_key(rows: pa.Table, table: Table, duck: duckdb.DuckDBPyConnection) 
         duck.unregister("rows_")
 
 
-SINKS: tuple[type[Sink], ...] = (Rejects, Waiting, LookupTable, TableSink, OutputTopic)
+SINKS: tuple[type[Sink], ...] = (Rejects, Waiting, LookupTable, TableSink, OutputTopics)
 
 
 def output_of(settings: Settings, job: StreamingJob, release: ReleaseId) -> TableWriter:

@@ -36,6 +36,7 @@ def parsed(raw: DataFrame, part: OfTopic) -> DataFrame:
     own = raw.where(F.col("topic") == topic.name) if "topic" in raw.columns else raw
     if part.verbatim:
         return _as_it_is(own)
+    own = own.where(F.col("value").isNotNull()) if part.skips_nulls else own
     read = own.select("*", codec(topic.format).read(F.col("value"), topic.columns).alias("v"))
     read = read.select("*", _event_time(topic).alias("event_time"))
     read = read.select("*", _ahead_of_plan().alias(AHEAD))

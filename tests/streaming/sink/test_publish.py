@@ -14,7 +14,8 @@ import pyarrow as pa
 import pytest
 
 from platform_core.declare import Format, Json, Publish, Text, Topic
-from platform_core.streaming.sink.publish import encoded, newest_marker
+from platform_core.streaming.sink.encoding import encoded
+from platform_core.streaming.sink.publish import newest_marker
 
 TOPIC = Topic(name="out", value="v STRING", format=Format.TEXT)
 NOON = datetime(2025, 3, 1, 12, 0, 0, 120_000, tzinfo=UTC)

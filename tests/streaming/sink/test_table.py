@@ -21,14 +21,14 @@ from platform_core.storage import Storage
 from platform_core.streaming.batch.metrics import BatchMetrics
 from platform_core.streaming.batch.value import Batch
 from platform_core.streaming.checkpoint.files import Checkpoint
+from platform_core.streaming.sink.encoding import records
 from platform_core.streaming.sink.lookups import LookupTable, Waiting
-from platform_core.streaming.sink.output_topic import messages
 from platform_core.streaming.sink.protocol import Sink
 from platform_core.streaming.sink.rejects import Reject, Rejects
 from platform_core.streaming.sink.table import SINKS, TableSink, output_of, table_sinks
 from platform_core.tables.changes import ChangeType
 from platform_core.testing import at
-from platform_core.testing.crashes import MemoryTopic
+from platform_core.testing.crashes import MemoryTopics
 from tests.testing.jobs import NAMES, PURCHASES, TOTALS
 
 RELEASE, KEY, BY_USER = ReleaseId("greeted", 1), ("user",), Text("user")
@@ -127,8 +127,8 @@ KINDS = ["rejects", "waiting", "lookups", "keyed table", "appended table", "topi
 def opened(request: pytest.FixtureRequest, settings: Settings, duck: duckdb.DuckDBPyConnection) -> Opened:
     kind: Any = {"rejects": Rejects, "waiting": Waiting, "lookups": LookupTable}.get(request.param, TableSink)
     if request.param == "topic":
-        topic = MemoryTopic(job())  # its transactions with a real broker: tests/streaming/sink/test_output_topic.py
-        return Opened(lambda: topic, lambda _: list(topic.records))
+        topic = MemoryTopics(job())  # its transactions with a real broker: tests/streaming/sink/test_output_topics.py
+        return Opened(lambda: topic, lambda _: list(topic.sent.items()))
     key = () if request.param == "appended table" else ("user",)
     if kind is Waiting:
         files = settings.home / "checkpoint" / "waiting"
@@ -139,7 +139,7 @@ def opened(request: pytest.FixtureRequest, settings: Settings, duck: duckdb.Duck
 
 
 def test_the_contract_is_asked_of_every_sink() -> None:
-    assert [kind.__name__ for kind in SINKS] == ["Rejects", "Waiting", "LookupTable", "TableSink", "OutputTopic"]
+    assert [kind.__name__ for kind in SINKS] == ["Rejects", "Waiting", "LookupTable", "TableSink", "OutputTopics"]
     assert len(KINDS) == len(SINKS) + 1, "a table with a key and one without"
 
 
@@ -252,12 +252,14 @@ def test_a_table_without_a_key_takes_inserts_alone(settings: Settings, duck: duc
 
 def test_a_deleted_row_is_a_tombstone_of_a_topic_that_has_the_tables_key(duck: duckdb.DuckDBPyConnection) -> None:
     changes = rows(row("ann", 1, ChangeType.UPDATE), row("bob", 2, ChangeType.DELETE), row("eve", 3, ChangeType.INSERT))
-    assert messages(job(), changes, duck) == [(b"ann", b'{"n":1}'), (b"eve", b'{"n":3}'), (b"bob", None)]
+    (found,) = records(job(), changes, duck).values()
+    assert found == [(b"ann", b'{"n":1}'), (b"eve", b'{"n":3}'), (b"bob", None)]
 
 
 def test_a_topic_of_events_tells_of_no_deletion(duck: duckdb.DuckDBPyConnection) -> None:
     changes = rows(row("ann", 1, ChangeType.UPDATE), row("bob", 2, ChangeType.DELETE))
-    assert messages(job(publish_key=Json(("user", "n"))), changes, duck) == [(b'{"user":"ann","n":1}', b'{"n":1}')]
+    (found,) = records(job(publish_key=Json(("user", "n"))), changes, duck).values()
+    assert found == [(b'{"user":"ann","n":1}', b'{"n":1}')]
 
 
 def test_a_deletion_keeps_its_kind_beside_a_lookup_and_does_not_wait_for_one(

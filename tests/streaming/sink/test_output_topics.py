@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,7 +20,7 @@ from platform_core.names import CHANGE, ReleaseId
 from platform_core.settings import Settings
 from platform_core.streaming.batch.value import Batch
 from platform_core.streaming.checkpoint.files import Checkpoint
-from platform_core.streaming.sink.output_topic import OutputTopic
+from platform_core.streaming.sink.output_topics import OutputTopics
 from platform_core.streaming.sink.protocol import Retiring
 from platform_core.tables.changes import ChangeType
 from tests.conftest import Broker
@@ -51,12 +52,12 @@ class Opened:
         self._having = (settings, job, self.release)
         self._checkpoint, self._duck = Checkpoint(folder), duck
 
-    def by_the_next_driver(self) -> OutputTopic:
+    def by_the_next_driver(self) -> OutputTopics:
         self._epoch += 1
         monitor: Any = SimpleNamespace(
             write=lambda: None, lease=SimpleNamespace(epoch=self._epoch), owns=lambda _: False
         )
-        return OutputTopic(*self._having, monitor, self._checkpoint, self._duck)
+        return OutputTopics(*self._having, monitor, self._checkpoint, self._duck)
 
     def batch(self, number: int, *changes: tuple[str, int, ChangeType]) -> Batch:
         kinds = [change.value for _, _, change in changes]
@@ -98,38 +99,56 @@ def test_a_batch_is_published_once_whoever_repeats_it(opened: Opened, job: Strea
         (b'{"user":"ann"}', b'{"total":1}'),
         (b'{"user":"bob"}', b'{"total":2}'),
     ]
-    for output_topic in (first, second):
-        output_topic.close()
+    for output_topics in (first, second):
+        output_topics.close()
 
 
 def test_a_deletion_is_a_tombstone(opened: Opened, job: StreamingJob, broker: Broker) -> None:
-    output_topic = opened.by_the_next_driver()
-    output_topic.to("live")
-    output_topic.commit(opened.batch(0, ANN, ("bob", 2, ChangeType.INSERT)))
-    assert output_topic.commit(opened.batch(1, ("ann", 0, ChangeType.DELETE))).published == 1
+    output_topics = opened.by_the_next_driver()
+    output_topics.to("live")
+    output_topics.commit(opened.batch(0, ANN, ("bob", 2, ChangeType.INSERT)))
+    assert output_topics.commit(opened.batch(1, ("ann", 0, ChangeType.DELETE))).published == 1
     assert values(broker, f"{job.name}.out", 3)[2] == (b'{"user":"ann"}', None)
-    output_topic.close()
+    output_topics.close()
+
+
+def test_several_topics_have_a_batch_together_and_once(
+    platform_settings: Settings, job: StreamingJob, tmp_path: Any, duck: duckdb.DuckDBPyConnection, broker: Broker
+) -> None:
+    (all_of,) = job.publishes
+    broker.create(f"{job.name}.few")
+    few = Publish(replace(all_of.topic, name=f"{job.name}.few"), all_of.key, all_of.value, where="total > 1")
+    opened = Opened(platform_settings, replace(job, publish=(all_of, few)), tmp_path, duck)
+    published: list[int] = []
+    for _ in range(2):
+        output_topics = opened.by_the_next_driver()
+        output_topics.to("live")
+        published.append(output_topics.commit(opened.batch(0, ANN, ("bob", 2, ChangeType.INSERT))).published)
+        output_topics.close()
+    assert published == [4, 0], "the second driver finds it there"
+    assert len(values(broker, f"{job.name}.out", 2)) == 2
+    assert values(broker, f"{job.name}.few", 2) == [(b'{"user":"bob"}', b'{"total":2}'), (b'{"user":"ann"}', None)]
 
 
 def test_a_topic_that_has_more_than_the_checkpoint_runs_is_refused(opened: Opened) -> None:
-    output_topic = opened.by_the_next_driver()
-    output_topic.to("live")
+    output_topics = opened.by_the_next_driver()
+    output_topics.to("live")
     for number in range(3):
-        output_topic.commit(opened.batch(number, ANN))
+        output_topics.commit(opened.batch(number, ANN))
     restored = opened.by_the_next_driver()
     restored.to("live")
     with pytest.raises(PositionError, match=r"has batch 2 of group .*, the checkpoint runs 1\."):
         restored.commit(opened.batch(1, ANN))
-    for one in (output_topic, restored):
+    for one in (output_topics, restored):
         one.close()
 
 
 def test_who_publishes_nothing_shows_how_far_it_is(opened: Opened, job: StreamingJob, broker: Broker) -> None:
-    output_topic = opened.by_the_next_driver()
-    output_topic.to("silent")
-    assert output_topic.commit(opened.batch(4, ANN)).published == 0
-    output_topic.close()  # flushes what was committed in the background
-    assert (output_topic.committed(), opened.group()[0]) == (-1, 5)
+    output_topics = opened.by_the_next_driver()
+    output_topics.to("silent")
+    assert output_topics.commit(opened.batch(4, ANN)).published == 0
+    output_topics.close()  # flushes what was committed in the background
+    assert (output_topics.committed(), opened.group()[0]) == (-1, 5)
     aside = opened.by_the_next_driver()
     aside.to("aside")
     aside.commit(opened.batch(5, ANN))
@@ -140,12 +159,12 @@ def test_who_publishes_nothing_shows_how_far_it_is(opened: Opened, job: Streamin
 def test_what_it_leaves_goes_and_the_jobs_topic_stays(
     opened: Opened, job: StreamingJob, broker: Broker, platform_settings: Settings
 ) -> None:
-    output_topic = opened.by_the_next_driver()
-    output_topic.to("aside")
-    output_topic.commit(opened.batch(0, ANN))
-    output_topic.close()
+    output_topics = opened.by_the_next_driver()
+    output_topics.to("aside")
+    output_topics.commit(opened.batch(0, ANN))
+    output_topics.close()
     declared = {"publish": {"topic": {"name": f"{job.name}.out"}}}
-    left = list(OutputTopic.remains(Retiring(platform_settings, Asked(platform_settings), opened.release, declared)))
+    left = list(OutputTopics.remains(Retiring(platform_settings, Asked(platform_settings), opened.release, declared)))
     assert [one.what for one in left] == [f"topic {job.name}.out.v1", f"group {opened.release.group}"]
     assert all(one.exists() for one in left)
     for one in left:
