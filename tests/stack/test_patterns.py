@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from platform_core.broker import Broker as Asked
 from platform_core.control import wanted
 from platform_core.names import ReleaseId
-from platform_core.testing.oracle import Closing, Oracle
+from platform_core.testing.oracle import Oracle
 from tests.conftest import Broker
 from tests.stack.running import Platform, a_home, job_in, until
 
@@ -18,9 +18,8 @@ pytestmark = [pytest.mark.stack, pytest.mark.long, pytest.mark.timeout(900)]
 PREFIX = "patterns"
 LOAD = {
     "log_router": ("logs", "--rate", "200", "--malformed", "0.005", "--duplicated", "0.01"),
-    "burst_alert": ("logins", "--rate", "100", "--malformed", "0.005", "--late", "0.01", "--late-by", "40 seconds"),
+    "device_uptime": ("heartbeats", "--rate", "200", "--malformed", "0.005", "--duplicated", "0.01"),
 }
-CLOSING = {"burst_alert": Closing("detected_at")}
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +48,7 @@ def test_after_load_and_a_kill_every_record_is_in_its_place(platform: Platform, 
     for release in releases:
         until(lambda of=release: has_read_all(platform, of), f"{release} has read all")
         job = job_in(platform.settings.storage.archive(release) / "code", release.job)
-        oracle = Oracle(spark, platform.settings, job, release, CLOSING.get(release.job))
+        oracle = Oracle(spark, platform.settings, job, release)
         assert oracle.table() == []
         assert oracle.rejects() == []
         until(lambda of=oracle: of.topic() == [], f"the topics of {release} are as its table")
