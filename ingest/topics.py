@@ -92,3 +92,23 @@ USER_ACTIVITY = Topic(
     personal=("user_id", "user_name", "zipcode", "interests", "search_terms", "page"),
     description="Views with the search that led to them and the profile of their moment.",
 )
+
+HEARTBEATS = Topic(
+    name="device.heartbeats",
+    value="""
+        device_id STRING NOT NULL,
+        status STRING NOT NULL COMMENT 'UP or DOWN',
+        at TIMESTAMP NOT NULL COMMENT 'when the device made it'
+    """,
+    key="device_id",
+    event_time="at",
+    description="What devices say of themselves; stamped when it arrives, which may be hours after it was made.",
+)
+
+RESULT_CLICKS = Topic(
+    name="search.clicks",
+    value="user_id BIGINT NOT NULL, result STRING NOT NULL",
+    key="user_id",
+    personal=("user_id", "result"),
+    description="Which user clicked on which result of a search.",
+)

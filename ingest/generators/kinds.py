@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ingest.generators import clicks, lines, stocks
+from ingest.generators import clicks, heartbeats, lines, results, stocks
 from ingest.generators.records import Generator
 
 GENERATORS: dict[str, Generator] = {
@@ -11,5 +11,7 @@ GENERATORS: dict[str, Generator] = {
         stocks.STOCK_TRADES,
         clicks.of_users(),
         lines.of_words(),
+        heartbeats.DEVICE_HEARTBEATS,
+        results.SEARCH_RESULTS,
     )
 }
