@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from platform_core.declare.durations import duration
 from platform_core.declare.topics import Format, Topic, is_topic
-from platform_core.declare.wanted import are
+from platform_core.declare.wanted import are, is_one_of
 from platform_core.errors import DeclarationError
 
 
@@ -61,6 +61,11 @@ class OfTopic(Input):
         return ()
 
     @property
+    def refused_after(self) -> str | None:
+        """How late a record may be that is not refused; None: none is refused for being late."""
+        return None
+
+    @property
     @abstractmethod
     def furthest(self) -> str:
         """How far ahead an event time may be."""
@@ -78,11 +83,15 @@ class Stream(OfTopic):
     decided record by record, the same in every replay. Where the record's timestamp is the event time, the
     watermark decides: a record behind it no longer reaches windows that have closed. Without a lateness there is no
     clock, and nothing is late.
+
+    Late records are counted and dropped. With `late="rejected"`, where event time is a field, they go to the job's
+    rejects instead, with the reason "more than 3 hours late", and count as rejects.
     """
 
     lateness: str | None = None
     future: str = "1 day"  # an event time further ahead than this is refused; it would close every window
     rules: tuple[RowRule, ...] = ()
+    late: Literal["dropped", "rejected"] = "dropped"
 
     def __post_init__(self) -> None:
         is_topic(self.topic, f"{type(self).__name__}({self.topic!r})")
@@ -91,6 +100,12 @@ class Stream(OfTopic):
         if self.lateness is not None:
             duration(self.lateness, f"{here}.lateness")
         duration(self.future, f"{here}.future")
+        is_one_of(self.late, ("dropped", "rejected"), f"{here}.late")
+        if self.late == "rejected" and (self.lateness is None or self.topic.event_time is None):
+            raise DeclarationError(
+                f"{here}.late: no record of it says by itself that it is late.",
+                remedy="Give it a lateness, and its topic a field as `event_time`; or leave `late` out.",
+            )
 
     @property
     def late_after(self) -> timedelta | None:
@@ -103,6 +118,10 @@ class Stream(OfTopic):
     @property
     def row_rules(self) -> tuple[RowRule, ...]:
         return self.rules
+
+    @property
+    def refused_after(self) -> str | None:
+        return self.lateness if self.late == "rejected" else None
 
     @property
     def furthest(self) -> str:
