@@ -118,3 +118,23 @@ LOGS_LOW = Topic(
     retention="2 days",
     description="All other log lines.",
 )
+
+HEARTBEATS = Topic(
+    name="device.heartbeats",
+    value="""
+        device_id STRING NOT NULL,
+        status STRING NOT NULL COMMENT 'UP or DOWN',
+        at TIMESTAMP NOT NULL COMMENT 'when the device made it'
+    """,
+    key="device_id",
+    event_time="at",
+    description="What devices say of themselves; stamped when it arrives, which may be hours after it was made.",
+)
+
+RESULT_CLICKS = Topic(
+    name="search.clicks",
+    value="user_id BIGINT NOT NULL, result STRING NOT NULL",
+    key="user_id",
+    personal=("user_id", "result"),
+    description="Which user clicked on which result of a search.",
+)

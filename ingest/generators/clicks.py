@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import heapq
 import json
 from collections.abc import Iterator
 from functools import partial
 from random import Random
 
-from ingest.generators.records import GeneratedRecord, Generator
+from ingest.generators.records import GeneratedRecord, Generator, merged
 from ingest.topics import PAGE_VIEWS, SEARCHES, USER_PROFILES
 
 USERS = 1000
@@ -41,19 +40,16 @@ def records(seed: int, start_ms: int, rate: float = RATE, users: int = USERS) ->
         if user % NO_PROFILE_EVERY:
             yield _profile(random, user, start_ms)
     gap_ms = RECORDS_A_SESSION * 1000 / rate
-    yield from _merged(random, start_ms, gap_ms, users)
+    yield from merged(_sessions(random, start_ms, gap_ms, users))
 
 
-def _merged(random: Random, start_ms: int, gap_ms: float, users: int) -> Iterator[GeneratedRecord]:
-    coming: list[tuple[int, int, GeneratedRecord]] = []  # the number keeps the order of records of the same millisecond
-    number, begins = 0, float(start_ms)
+def _sessions(
+    random: Random, start_ms: int, gap_ms: float, users: int
+) -> Iterator[tuple[float, Iterator[GeneratedRecord]]]:
+    begins = float(start_ms)
     while True:
         begins += gap_ms * 2 * random.random()
-        for record in _session(random, 1 + int(random.random() * users), int(begins)):
-            number += 1
-            heapq.heappush(coming, (record.timestamp_ms, number, record))
-        while coming and coming[0][0] < begins:
-            yield heapq.heappop(coming)[2]
+        yield begins, _session(random, 1 + int(random.random() * users), int(begins))
 
 
 def _session(random: Random, user: int, at: int) -> Iterator[GeneratedRecord]:

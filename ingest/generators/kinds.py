@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ingest.generators import clicks, lines, logs, stocks
+from ingest.generators import clicks, heartbeats, lines, logs, results, stocks
 from ingest.generators.records import Generator
 
 GENERATORS: dict[str, Generator] = {
@@ -12,5 +12,7 @@ GENERATORS: dict[str, Generator] = {
         clicks.of_users(),
         lines.of_words(),
         logs.LOG_LINES,
+        heartbeats.DEVICE_HEARTBEATS,
+        results.SEARCH_RESULTS,
     )
 }

@@ -66,6 +66,11 @@ class OfTopic(Input):
         return False
 
     @property
+    def refused_after(self) -> str | None:
+        """How late a record may be that is not refused; None: none is refused for being late."""
+        return None
+
+    @property
     @abstractmethod
     def furthest(self) -> str:
         """How far ahead an event time may be."""
@@ -87,12 +92,16 @@ class Stream(OfTopic):
     A null value is rejected; with `nulls="skip"` the stream has no such record, as one of a table's changes read for
     what was inserted and updated alone. Where the topic says that its null values are tombstones, the transform gets
     them otherwise, with null in every column of the value.
+
+    Late records are counted and dropped. With `late="rejected"`, where event time is a field, they go to the job's
+    rejects instead, with the reason "more than 3 hours late", and count as rejects.
     """
 
     lateness: str | None = None
     future: str = "1 day"  # an event time further ahead than this is refused; it would close every window
     rules: tuple[RowRule, ...] = ()
     nulls: Literal["reject", "skip"] = "reject"
+    late: Literal["dropped", "rejected"] = "dropped"
 
     def __post_init__(self) -> None:
         is_topic(self.topic, f"{type(self).__name__}({self.topic!r})")
@@ -101,6 +110,12 @@ class Stream(OfTopic):
         if self.lateness is not None:
             duration(self.lateness, f"{here}.lateness")
         duration(self.future, f"{here}.future")
+        is_one_of(self.late, ("dropped", "rejected"), f"{here}.late")
+        if self.late == "rejected" and (self.lateness is None or self.topic.event_time is None):
+            raise DeclarationError(
+                f"{here}.late: no record of it says by itself that it is late.",
+                remedy="Give it a lateness, and its topic a field as `event_time`; or leave `late` out.",
+            )
         is_one_of(self.nulls, ("reject", "skip"), f"{here}.nulls")
 
     @property
@@ -118,6 +133,10 @@ class Stream(OfTopic):
     @property
     def row_rules(self) -> tuple[RowRule, ...]:
         return self.rules
+
+    @property
+    def refused_after(self) -> str | None:
+        return self.lateness if self.late == "rejected" else None
 
     @property
     def furthest(self) -> str:

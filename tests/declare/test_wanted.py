@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import DataFrame
 
 from analytics.daily_prices.table import daily_prices
-from ingest.topics import STOCKS, USER_PROFILES
+from ingest.topics import HEARTBEATS, STOCKS, USER_PROFILES
 from platform_core.declare import (
     Bytes,
     DailyTable,
@@ -68,6 +68,12 @@ CASES: list[tuple[Callable[[], Any], str]] = [
     ),
     (some(Json, "ab"), "Json.columns: it takes a tuple of str, came the str 'ab'. Write Json(('ticker',))."),
     (some(Stream, STOCKS, lateness=10), "Stream('stocks').lateness: 10 is not a duration. Write a whole number and a"),
+    (some(Stream, STOCKS, late="kept"), "Stream('stocks').late: 'kept' is not one of 'dropped', 'rejected'."),
+    (
+        some(Stream, STOCKS, lateness="3 hours", late="rejected"),
+        "Stream('stocks').late: no record of it says by itself that it is late. Give it a lateness, and its topic a",
+    ),
+    (some(Stream, HEARTBEATS, late="rejected"), "Stream('device.heartbeats').late: no record of it says by itself"),
     (
         some(Stream, STOCKS, rules=RowRule("a", "b")),
         "Stream('stocks').rules: it takes a tuple of RowRule, came a RowRule.",

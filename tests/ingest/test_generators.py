@@ -5,16 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter, defaultdict
+from datetime import datetime
 from itertools import islice, pairwise, takewhile
 from random import Random
 from typing import Any
 
 import pytest
 
-from ingest.generators import clicks, lines, stocks
+from ingest.generators import clicks, heartbeats, lines, results, stocks
 from ingest.generators.kinds import GENERATORS
 from ingest.generators.records import GeneratedRecord, Generator
-from ingest.topics import PAGE_VIEWS, SEARCHES, USER_PROFILES
+from ingest.topics import PAGE_VIEWS, RESULT_CLICKS, SEARCHES, USER_PROFILES
 
 START = 1_700_000_000_000
 ALL = [*({**GENERATORS, "clicks": clicks.of_users(100), "lines": lines.of_words(500)}).values()]
@@ -49,6 +50,8 @@ KNOWN = {
     "clicks": "54911fb5f13c4c45",
     "lines": "894e474be9cfd785",
     "logs": "a5aca781ac47981f",
+    "heartbeats": "299bd7304f412e82",
+    "results": "13cad00cee0342bc",
 }
 
 
@@ -181,3 +184,56 @@ def test_words_come_as_often_as_their_rank_says() -> None:
 
 def test_a_large_vocabulary_has_no_word_twice() -> None:
     assert len(set(lines.words_of(50_000))) == 50_000
+
+
+def test_clicks_on_results_follow_searches_within_and_outside_10_seconds_with_both_ends_of_it() -> None:
+    searches: dict[bytes, list[int]] = defaultdict(list)
+    apart: Counter[int] = Counter()
+    for record in first(results.SEARCH_RESULTS, 100_000):
+        if record.topic == SEARCHES.name:
+            searches[record.key or b""].append(record.timestamp_ms)
+        else:
+            apart.update(record.timestamp_ms - at for at in searches[record.key or b""][-3:])
+    assert apart[0] > 0
+    assert apart[10_000] > 0
+    assert sum(n for ms, n in apart.items() if ms <= 10_000) > 1000
+    assert sum(n for ms, n in apart.items() if 10_000 < ms <= 12_000) > 1000
+
+
+def test_a_click_may_follow_two_searches_of_its_user() -> None:
+    searches: dict[bytes, list[int]] = defaultdict(list)
+    followed: Counter[int] = Counter()
+    for record in first(results.SEARCH_RESULTS, 20_000):
+        known = searches[record.key or b""]
+        if record.topic == SEARCHES.name:
+            known.append(record.timestamp_ms)
+        else:
+            followed[sum(record.timestamp_ms - at <= 10_000 for at in known)] += 1
+    assert followed[1] > followed[2] > 500
+
+
+def test_results_are_clicked_as_often_as_their_place_says() -> None:
+    made = [record for record in first(results.SEARCH_RESULTS, 50_000) if record.topic == RESULT_CLICKS.name]
+    clicked = Counter(parsed(record)["result"] for record in made)
+    (most, often), (_, seconds), *_ = clicked.most_common()
+    assert (most, len(clicked)) == ("shop.example", 5)
+    assert often / seconds == pytest.approx(2, rel=0.1)
+
+
+def test_heartbeats_are_seldom_late_by_hours_and_one_in_a_thousand_by_more_than_three() -> None:
+    made = first(heartbeats.DEVICE_HEARTBEATS, 20_000)
+    hours = [(one.timestamp_ms / 1000 - datetime.fromisoformat(parsed(one)["at"]).timestamp()) / 3600 for one in made]
+    assert min(hours) >= 0
+    assert sum(late > 3 for late in hours) == 20
+    assert max(hours) > 24
+    assert 0.03 < sum(0.01 < late <= 2 for late in hours) / len(made) < 0.06
+
+
+def test_a_device_says_now_up_now_down() -> None:
+    said: dict[str, list[str]] = defaultdict(list)
+    for beat in map(parsed, first(heartbeats.DEVICE_HEARTBEATS, 4000)):
+        said[beat["device_id"]].append(beat["status"])
+    assert len(said) == heartbeats.DEVICES
+    assert all(set(statuses) == {"UP", "DOWN"} for statuses in said.values())
+    changes = [before != now for statuses in said.values() for before, now in pairwise(statuses)]
+    assert 0.03 < sum(changes) / len(changes) < 0.07

@@ -195,6 +195,7 @@ def _changed(path: str, value: Any) -> list[fields.Field]:
     ("path", "value", "said", "decides"),
     [
         ("inputs.trades.lateness", "9 seconds", "inputs.trades.lateness: 10 seconds became 9 seconds", True),
+        ("inputs.trades.late", "rejected", "inputs.trades.late: dropped became rejected", False),
         ("inputs.trades.topic.name", "s2", "inputs.trades.topic.name: stocks became s2", True),
         ("inputs.trades.topic.retention", "1 day", "inputs.trades.topic.retention: nothing became 1 day", False),
         ("output.key", ["ticker"], "output.key: ['ticker', 'window_start'] became ['ticker']", True),

@@ -38,6 +38,7 @@ _HARMLESS = (
     "updates_every",
     "reject_limit",
     "settings*",
+    "inputs.*.late",  # where late records go; in no row are they either way
     "inputs.*.topic.partitions",  # the broker's count, not the declared one, is what is read
     "inputs.*.topic.retention",
     "inputs.*.topic.compacted",

@@ -210,14 +210,18 @@ def _refused(part: OfTopic) -> Expression:
         ),
     ]
     rules = [(~F.coalesce(_holds(part, rule.holds), F.lit(False)), f"rule {rule.name}") for rule in part.row_rules]
-    return F.coalesce(_unreadable(part.topic), _first([*cases, *rules, *_torn_key(part.topic)]))
+    return F.coalesce(_unreadable(part.topic), _first([*cases, *rules, *_torn_key(part.topic), *_too_late(part)]))
 
 
 def _torn_key(topic: Topic) -> list[Fault]:
-    """The last reason of all: what was refused before keys were looked into is refused for the same reason still."""
+    """After all older reasons: what was refused before keys were looked into is refused for the same reason still."""
     from pyspark.sql import functions as F
 
     return [] if topic.key is None else [(~F.is_valid_utf8(F.col("key").cast("string")), "key not UTF-8")]
+
+
+def _too_late(part: OfTopic) -> list[Fault]:
+    return [] if part.refused_after is None else [(_late(part), f"more than {part.refused_after} late")]
 
 
 def _ahead(topic: Topic) -> Expression:

@@ -84,6 +84,16 @@ def test_a_field_as_event_time_makes_records_late_and_early_by_their_own_timesta
     assert found == [(None, False), (None, True), (None, False), (early, False), ("no event time", False)]
 
 
+def test_a_record_that_is_late_by_its_own_timestamp_is_refused_where_the_input_says_so(
+    spark: SparkSession, tmp_path: Any
+) -> None:
+    part = Stream(BORN, lateness="10 seconds", late="rejected", rules=(RowRule("named", "name <> ''"),))
+    made = [record(BORN, value={"name": "Ann", "at": at(second)}, second=20) for second in (10, 9.999, -3e6)]
+    found = taken(spark, tmp_path, part, *made, record(BORN, value={"name": "", "at": at(0)}, second=20))
+    late = ("more than 10 seconds late", False)
+    assert found == [(None, False), late, late, ("rule named", False)]
+
+
 def test_a_record_at_rest_is_parsed_once_whatever_is_asked_of_it(spark: SparkSession, tmp_path: Any) -> None:
     topics = ScriptTopics(jobs.totals, tmp_path)
     topics.append([jobs.bought("ann", 3, second=4)])
