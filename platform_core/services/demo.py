@@ -31,7 +31,7 @@ from platform_core.settings import Settings, load
 from platform_core.waiting import looks
 
 CORE = frozenset({"postgres", "kafka", "supervisor"})  # the jobs need no more: the page may come while they start
-JOBS = ("stock_stats", "clickstream", "word_count")
+JOBS = ("stock_stats", "clickstream", "word_count")  # whose rows come within seconds: the demo waits for those of each
 GENERATORS = ("stocks", "clicks", "lines")
 RESULT_SECONDS = 900.0  # a first start on two cores that are busy with other things
 WHO = "demo"

@@ -30,19 +30,18 @@ from ingest.topics import RESULT_CLICKS, SEARCHES
 from platform_core.declare import Hours, RowRule, Stream, StreamingJob, Table
 
 LATENESS = "5 seconds"
-SAME_USER = "user_id = searcher"
-SOON_AFTER = "searched_at <= clicked_at AND clicked_at <= searched_at + INTERVAL 10 SECONDS"
+LED_TO = "user_id = searcher AND searched_at <= clicked_at AND clicked_at <= searched_at + INTERVAL 10 SECONDS"
 
 
 def ranked_results(searches: DataFrame, clicks: DataFrame) -> DataFrame:
     led = _led_to(searches, clicks)
     counted = led.groupBy(F.window("clicked_at", "1 hour"), "query", "result").agg(F.count("*").alias("clicks"))
     # a stream has no window functions: an hour's results are ranked as one sorted list
-    least_first = F.sort_array(F.collect_list(F.struct((-F.col("clicks")).alias("minus_clicks"), "result")))
-    ranking = counted.groupBy("window", "query").agg(least_first.alias("ranking"))
+    most_first = F.sort_array(F.collect_list(F.struct((-F.col("clicks")).alias("minus_clicks"), "result")))
+    ranking = counted.groupBy("window", "query").agg(most_first.alias("ranking"))
     ranked = ranking.select("query", F.col("window.start").alias("hour"), F.posexplode("ranking").alias("place", "one"))
     rank, clicked = (F.col("place") + 1).alias("rank"), (-F.col("one.minus_clicks")).alias("clicks")
-    return ranked.select("query", "hour", rank, F.col("one.result").alias("result"), clicked)
+    return ranked.select("query", "hour", rank, "one.result", clicked)
 
 
 def _led_to(searches: DataFrame, clicks: DataFrame) -> DataFrame:
@@ -59,16 +58,14 @@ def _led_to(searches: DataFrame, clicks: DataFrame) -> DataFrame:
         F.col("event_time").alias("clicked_at"),
         F.struct("record.partition", "record.offset").alias("click"),
     )
-    pairs = followed.join(made, F.expr(f"{SAME_USER} AND {SOON_AFTER}")).drop("searched_at")
+    pairs = followed.join(made, F.expr(LED_TO)).drop("searched_at")
     return pairs.groupBy("clicked_at", "click", "result").agg(F.max_by("query", "age").alias("query"))
 
 
 search_clicks = StreamingJob(
     name="search_clicks",
     inputs={
-        "searches": Stream(
-            SEARCHES, lateness=LATENESS, rules=(RowRule("search_terms are given", "search_terms <> ''"),)
-        ),
+        "searches": Stream(SEARCHES, lateness=LATENESS, rules=(RowRule("terms are given", "search_terms <> ''"),)),
         "clicks": Stream(RESULT_CLICKS, lateness=LATENESS, rules=(RowRule("result is given", "result <> ''"),)),
     },
     transform=ranked_results,

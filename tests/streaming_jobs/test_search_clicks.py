@@ -139,7 +139,7 @@ def test_what_is_no_search_or_click_is_rejected(kit: Kit) -> None:
         record(RESULT_CLICKS, key=None, value={"user_id": ANN, "result": "x"}, second=1, partition=1),
     ]
     assert [(reject.topic, reject.reason) for reject in kit.run_as_batch(search_clicks, script).rejects] == [
-        ("clicks.search", "rule search_terms are given"),
+        ("clicks.search", "rule terms are given"),
         ("clicks.search", "not JSON of the declared shape (user_id bigint, search_terms string)"),
         ("search.clicks", "rule result is given"),
         ("search.clicks", "missing field: result"),
