@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ingest.generators import clicks, lines, stocks
+from ingest.generators import clicks, connections, lines, logins, machines, stocks
 from ingest.generators.records import Generator
 
 GENERATORS: dict[str, Generator] = {
@@ -11,5 +11,8 @@ GENERATORS: dict[str, Generator] = {
         stocks.STOCK_TRADES,
         clicks.of_users(),
         lines.of_words(),
+        logins.TRIED_LOGINS,
+        connections.HOST_CONNECTIONS,
+        machines.READINGS,
     )
 }

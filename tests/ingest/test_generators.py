@@ -48,6 +48,9 @@ KNOWN = {
     "stocks": "61df1442323e8ead",
     "clicks": "54911fb5f13c4c45",
     "lines": "894e474be9cfd785",
+    "logins": "87fac9ded96763ce",
+    "connections": "4574e1f2055471db",
+    "machines": "010e46c6908008d5",
 }
 
 
