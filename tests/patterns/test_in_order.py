@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any
 
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 from typing_extensions import override
 
@@ -93,3 +93,11 @@ def test_a_key_is_forgotten_after_its_last_row_and_not_before(kit: Kit) -> None:
         *[("joe", 1, 1), ("joe", 2, 2)],
     ]
     assert streamed.late == 0
+
+
+def test_a_batch_of_a_frame_with_a_watermark_is_a_batch_all_the_same(spark: SparkSession) -> None:
+    """As `weir plan --last` runs a transform."""
+    shape = "user STRING, amount BIGINT, event_time TIMESTAMP, record STRUCT<partition: INT, offset: BIGINT>"
+    rows = [("ann", number, at(10 - number), (0, number)) for number in range(3)]
+    frame = spark.createDataFrame(rows, shape).withWatermark("event_time", "1 second")
+    assert [(row["amount"], row["after"]) for row in followed(frame).collect()] == [(2, None), (1, 2), (0, 1)]
