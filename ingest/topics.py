@@ -138,3 +138,43 @@ RESULT_CLICKS = Topic(
     personal=("user_id", "result"),
     description="Which user clicked on which result of a search.",
 )
+
+LOGINS = Topic(
+    name="logins",
+    value="""
+        user_id STRING NOT NULL,
+        address STRING COMMENT 'where it was tried from',
+        succeeded BOOLEAN NOT NULL
+    """,
+    key="user_id",
+    personal=("user_id", "address"),
+    description="Logins that were tried, stamped with the time of the attempt.",
+)
+
+LOGIN_ALERTS = Topic(
+    name="logins.alerts",
+    value="user_id STRING, began_at TIMESTAMP, first_failure TIMESTAMP, failures BIGINT",
+    key="user_id",
+    retention="30 days",
+    personal=("user_id",),
+    description="Bursts of failed logins, one record for each.",
+)
+
+CONNECTIONS = Topic(
+    name="connections",
+    value="host STRING NOT NULL, address STRING NOT NULL, bytes BIGINT COMMENT 'that were sent'",
+    key="host",
+    personal=("host", "address"),
+    description="Which host opened a connection to which address, stamped with the time of its beginning.",
+)
+
+MACHINE_READINGS = Topic(
+    name="machine.readings",
+    value="""
+        machine STRING NOT NULL,
+        temperature DOUBLE NOT NULL COMMENT 'in degrees Celsius',
+        failed BOOLEAN NOT NULL COMMENT 'whether the machine reports a failure'
+    """,
+    key="machine",
+    description="What a machine's sensor says, stamped with the time of the reading.",
+)

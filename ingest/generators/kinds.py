@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from ingest.generators import clicks, heartbeats, lines, logs, results, stocks
+from ingest.generators import (
+    clicks,
+    connections,
+    heartbeats,
+    lines,
+    logins,
+    logs,
+    machines,
+    results,
+    stocks,
+)
 from ingest.generators.records import Generator
 
 GENERATORS: dict[str, Generator] = {
@@ -14,5 +24,8 @@ GENERATORS: dict[str, Generator] = {
         logs.LOG_LINES,
         heartbeats.DEVICE_HEARTBEATS,
         results.SEARCH_RESULTS,
+        logins.TRIED_LOGINS,
+        connections.HOST_CONNECTIONS,
+        machines.READINGS,
     )
 }

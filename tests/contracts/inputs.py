@@ -17,7 +17,12 @@ from platform_core.declare import Format, StreamingJob, Topic
 from platform_core.testing import BATCH, END, QUIET, START, Record, Step, at, record
 
 SECONDS = 40
-SPANS = {"heartbeats": 6 * 3600, "results": 3 * 3600}  # generator -> seconds, where 40 close no window
+SPANS = {  # generator -> seconds, where 40 close no window
+    "connections": 1200,
+    "heartbeats": 6 * 3600,
+    "machines": 24 * 3600,
+    "results": 3 * 3600,
+}
 RECORDS = 160  # few enough for a test, for many windows
 GENERATORS = {**KINDS, "clicks": clicks.of_users(8), "lines": lines.of_words(30)}
 _T = exp.DataType.Type

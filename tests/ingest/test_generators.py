@@ -52,6 +52,9 @@ KNOWN = {
     "logs": "a5aca781ac47981f",
     "heartbeats": "299bd7304f412e82",
     "results": "13cad00cee0342bc",
+    "logins": "87fac9ded96763ce",
+    "connections": "4574e1f2055471db",
+    "machines": "010e46c6908008d5",
 }
 
 

@@ -51,13 +51,25 @@ def report():
 {name} = StreamingJob(name="{name}", inputs=dict(lines=None), transform=totals, output=None)
 '''
 
+_RATES = """
+from platform_core.patterns import sliding_windows
+
+
+class Rate:
+    of = 2
+
+
+def discount():
+    return Rate.of or sliding_windows
+"""
+
 
 @pytest.fixture
 def edited(tree: Tree, tmp_path: Path) -> Edited:
     """What differs once text in a file was replaced; the file is the job's module unless named."""
     tree.module.write_text(_JOB.format(name=tree.job))
     tree.module.with_name("words.py").write_text('IGNORED = "the"\nOTHER = "a"\n')
-    tree.module.with_name("rates.py").write_text("class Rate:\n    of = 2\n\n\ndef discount():\n    return Rate.of\n")
+    tree.module.with_name("rates.py").write_text(_RATES)
     copy(tree.root, tmp_path / "old")
     values: dict[str, Any] = {"name": tree.job, "inputs": {}, "publish": None}
 
@@ -110,6 +122,7 @@ def test_code_that_the_transform_does_not_reach_is_a_revision(edited: Edited) ->
         ('"the"', '"an"', "streaming_jobs/{job}/words.py", "constant IGNORED changed ('the' became 'an')"),
         ("of = 2", "of = 3", "streaming_jobs/{job}/rates.py", "class Rate changed"),
         ("return Rate.of", "return Rate.of + 1", "streaming_jobs/{job}/rates.py", "function discount changed"),
+        ("2**power", "3**power", "platform_core/patterns/sliding_windows.py", "function _below changed"),
     ],
 )
 def test_what_the_transform_reaches_must_be_replayed(

@@ -20,6 +20,7 @@ from platform_core.release.plan import fields, operators
 from platform_core.release.plan.definitions import LOOSE, Definition
 from platform_core.release.plan.reach import Code, Place, Reach, transform_roots
 
+_PATTERNS = "platform_core/patterns/"
 _TOPICS = "ingest/topics.py"  # topics count as they are declared
 _LOCKED = re.compile(r"^([A-Za-z0-9._-]+)==(\S+)", re.MULTILINE)
 
@@ -101,10 +102,14 @@ class _Deciding:
 
 
 def _transform(old: PlannedVersion, new: PlannedVersion) -> _Deciding:
-    """All that the transform reaches, in either version, outside the platform."""
+    """All that the transform reaches, in either version; of the platform only its functions for transforms."""
     was, now = (Reach(one.code, transform_roots(one.code, one.job)).definitions for one in (old, new))
-    places = [place for place in dict.fromkeys([*now, *was]) if not place[0].startswith("platform_core/")]
+    places = [place for place in dict.fromkeys([*now, *was]) if _is_transforms_own(place[0])]
     return _Deciding(was, now, tuple(places))
+
+
+def _is_transforms_own(path: str) -> bool:
+    return path.startswith(_PATTERNS) or not path.startswith("platform_core/")
 
 
 def _rows(old: PlannedVersion, new: PlannedVersion) -> Iterator[DeclaredChange]:

@@ -66,6 +66,7 @@ def session(settings: Settings, app: str, **conf: str) -> SparkSession:
         spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("WARN")
     spark_log.configure(spark)
+    _ = spark.streams  # made by its first use: a batch with transformWithState looks for its coordinator, and fails
     return spark
 
 

@@ -17,12 +17,14 @@ if TYPE_CHECKING:
 _RUNTIME = "org.apache.spark.sql.execution.streaming.runtime"
 _EXECUTION = f"{_RUNTIME}.MicroBatchExecution"
 _TRIGGER = f"{_RUNTIME}.ProcessingTimeExecutor"  # "falling behind", at each batch that takes longer than the trigger
+_STATE = "org.apache.spark.sql.execution.python.streaming.TransformWithStateInPySparkStateServer"  # a line a new key
 _PY4J = logging.getLogger("py4j.clientserver")
 
 
 def configure(spark: SparkSession) -> None:
     """Once a session."""
     _set(spark, _TRIGGER, "ERROR")
+    _set(spark, _STATE, "ERROR")
     if not any(isinstance(one, _WithoutRefusals) for one in _PY4J.filters):
         _PY4J.addFilter(_WithoutRefusals())
 
