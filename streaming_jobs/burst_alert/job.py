@@ -11,7 +11,8 @@ as a second login: what it means twice cannot be told from what was tried twice.
 
 Lateness: the watermark stands 10 seconds behind the newest login of all partitions. An alert is written once and
 final, when no login can change it: at most 20 seconds of event time after the burst began, and only while logins come
-in. A failed login behind the watermark may be in no window, and is counted as late.
+in. A failed login behind the watermark is counted as late. It begins no burst, but counts in windows of younger ones
+that are still open; a burst that it would have begun may so be left without an alert.
 
 What a Kafka Streams user may expect otherwise:
 - These are its SlidingWindows of 10 seconds with a grace of 10 seconds, and `suppress(untilWindowCloses)`. Without
