@@ -16,6 +16,7 @@ from platform_core.declare.discover import load_daily_tables, load_jobs
 from platform_core.settings import ROOT
 from platform_core.streaming.transform.columns import Mismatch, check, check_daily
 from tests.cli.conftest import Weir
+from tests.testing.stateful import silent
 
 TRADES = Stream(STOCKS, lateness="10 seconds")
 
@@ -79,6 +80,13 @@ def test_a_transform_that_fails_is_named(spark: SparkSession) -> None:
 
     found = check(job("ticker STRING", wrong), spark)
     assert [(one.field, "tikcer" in one.came) for one in found] == [("transform", True)]
+
+
+@pytest.mark.stack
+def test_a_state_function_whose_state_shall_be_in_memory_is_refused(spark: SparkSession) -> None:
+    (found,) = check(replace(silent, state="memory"), spark)
+    assert str(found) == "job 'silent'.state: declared 'disk', as state functions need it, came 'memory'"
+    assert check(silent, spark) == []
 
 
 @pytest.mark.stack

@@ -20,7 +20,7 @@ from platform_core.release.plan import fields, operators
 from platform_core.release.plan.definitions import LOOSE, Definition
 from platform_core.release.plan.reach import Code, Place, Reach, transform_roots
 
-_PATTERNS = "platform_core/patterns/"
+_FOR_TRANSFORMS = ("platform_core/patterns/", "platform_core/declare/landings.py")  # authors take them from there
 _TOPICS = "ingest/topics.py"  # topics count as they are declared
 _LOCKED = re.compile(r"^([A-Za-z0-9._-]+)==(\S+)", re.MULTILINE)
 
@@ -109,7 +109,7 @@ def _transform(old: PlannedVersion, new: PlannedVersion) -> _Deciding:
 
 
 def _is_transforms_own(path: str) -> bool:
-    return path.startswith(_PATTERNS) or not path.startswith("platform_core/")
+    return path.startswith(_FOR_TRANSFORMS) or not path.startswith("platform_core/")
 
 
 def _rows(old: PlannedVersion, new: PlannedVersion) -> Iterator[DeclaredChange]:

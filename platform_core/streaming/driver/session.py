@@ -125,7 +125,10 @@ def _sized(settings: Settings) -> dict[str, str]:
 
 
 def _java_options(settings: Settings) -> Iterator[str]:
-    yield from ("-XX:+UseParallelGC", "-XX:-UsePerfData")
+    """On one machine with others the serial collector: its heap is as large as what lives in it asks for, 840 MB in all
+    instead of 1.3 GB a driver at rest, and catching up costs no more CPU. The parallel one grows it to its limit."""
+    yield "-XX:+UseSerialGC" if settings.spark.master.startswith("local") else "-XX:+UseParallelGC"
+    yield "-XX:-UsePerfData"
     if settings.classes.is_file():
         yield f'"-XX:SharedArchiveFile={settings.classes}"'
         yield QUIET

@@ -12,12 +12,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from platform_core.declare import DailyTable, Stream, StreamingJob, Table
 from platform_core.declare.batches import DAY
 from platform_core.streaming.batch.author_errors import in_brief
 from platform_core.streaming.source.parsing import admitted, clocked, parsed, qualified, watermark_delay
+from platform_core.streaming.transform.nodes import nodes
 from platform_core.streaming.transform.null_joins import null_joins
 from platform_core.streaming.transform.repeatable import Calls, unrepeatable, unrepeatable_rule, watched
 
@@ -89,7 +90,17 @@ def check(job: StreamingJob, spark: SparkSession) -> list[Mismatch]:
             return [_failed(job.name, job.output, error)]
         found += _compare(job, _types(rows), _declared(job.output, spark))
         found += _unrepeatable(job.name, rows, calls)
+        found += _state_functions(job, rows)
         return found + [Mismatch(job.name, "transform", _NULL_SAFE, one) for one in null_joins(rows)]
+
+
+def _state_functions(job: StreamingJob, rows: DataFrame) -> list[Mismatch]:
+    """Spark keeps their state in RocksDB alone, and says so only when the query runs."""
+    frame: Any = rows
+    names = [str(node.nodeName()) for node in nodes(frame._jdf.queryExecution().analyzed())]
+    if job.state == "memory" and any("TransformWithState" in name for name in names):
+        return [Mismatch(job.name, "state", "'disk', as state functions need it", "'memory'")]
+    return []
 
 
 def _streamed(seen: DataFrame, part: Stream, folder: str) -> DataFrame:
