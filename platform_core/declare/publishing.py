@@ -91,6 +91,8 @@ class Publish:
     With `where`, for those of them alone for which it is true: comparisons of the table's columns with values, as in
     `level IN ('ERROR', 'FATAL')`. A topic whose key is the table's then has what a reader of `SELECT ... WHERE` would
     see: a row for which the condition no longer holds leaves a tombstone.
+
+    Records of a batch are sent in the order of their keys' bytes; those of one key in the order of batches.
     """
 
     topic: Topic

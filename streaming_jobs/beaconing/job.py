@@ -38,6 +38,7 @@ from streaming_jobs.beaconing.schemas import BEACONING
 
 NEW_FOR_MS = 24 * 3_600_000
 CALLS, SHORTEST_GAP, LARGEST_DEVIATION = 10, 10.0, 0.2
+GIVEN = (RowRule("host is given", "host <> ''"), RowRule("address is given", "address <> ''"))
 PAIR = "first BIGINT, last BIGINT, calls BIGINT, squares BIGINT, decided BOOLEAN"
 
 
@@ -82,13 +83,7 @@ def beacons(connections: DataFrame) -> DataFrame:
 
 beaconing = StreamingJob(
     name="beaconing",
-    inputs={
-        "connections": Stream(
-            CONNECTIONS,
-            lateness="1 minute",
-            rules=(RowRule("host is given", "host <> ''"), RowRule("address is given", "address <> ''")),
-        )
-    },
+    inputs={"connections": Stream(CONNECTIONS, lateness="1 minute", rules=GIVEN)},
     transform=beacons,
     output=Table(
         name="beaconing",
