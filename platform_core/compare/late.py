@@ -75,7 +75,7 @@ def explained(job: StreamingJob, records: DataFrame, rows: DataFrame, ignored: C
     from pyspark.sql import functions as F
 
     names = match_columns(job)
-    spoken = {name for part in job.lookups.values() for name in (*part.takes, *part.otherwise)}
+    spoken = {name for part in job.lookups.values() for name in (*part.fills, *part.otherwise)}
     values = [name for name in rows.columns if name not in {"number", "side", "kind", *names, *ignored, *spoken}]
     actual = collected(rows, "number", "side", names=(*names, *values))
     times = tuple(name for name, kind in rows.dtypes if kind == "timestamp")

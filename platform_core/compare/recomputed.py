@@ -32,7 +32,7 @@ def match_columns(job: StreamingJob) -> list[str]:
     """By what a row of the transform is known again in the table: its key; all but what lookups put in its place."""
     if job.output.keyed:
         return list(job.output.key)
-    replaced = {name for part in job.lookups.values() for name in (*part.takes, *part.otherwise)}
+    replaced = {name for part in job.lookups.values() for name in (*part.fills, *part.otherwise)}
     return [column.name for column in job.output.columns if column.name not in replaced]
 
 

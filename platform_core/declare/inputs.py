@@ -172,7 +172,8 @@ class Lookup(OfTopic):
     The newest record of the key not later than `at` is taken, whatever has come since; where there is none, or a
     tombstone, `otherwise` stands in its place. An event waits at most `wait` of event time for a record on its way.
 
-    With `required` a row for which there is none is not written: Kafka Streams' inner join, where that is its left one.
+    With `dated` the row says since when what it took had been so. With `required` a row for which there is none is not
+    written: Kafka Streams' inner join, where the other is its left one.
     """
 
     transformed: ClassVar[bool] = False
@@ -184,6 +185,7 @@ class Lookup(OfTopic):
     wait: str = "0 seconds"
     future: str = "1 day"  # a record dated further ahead than this is refused; it would end every waiting
     required: bool = False
+    dated: str | None = None  # the table's TIMESTAMP column that gets the time of the record taken
 
     def __post_init__(self) -> None:
         is_topic(self.topic, f"Lookup({self.topic!r})")
@@ -204,6 +206,11 @@ class Lookup(OfTopic):
                 f"{here}.takes: {unknown[0]!r} is not a column of the topic.", remedy="Take columns of its value."
             )
         object.__setattr__(self, "otherwise", MappingProxyType(dict(self.otherwise)))
+
+    @property
+    def fills(self) -> tuple[str, ...]:
+        """The table's columns that the transform does not give."""
+        return self.takes if self.dated is None else (*self.takes, self.dated)
 
     @property
     def waits(self) -> timedelta:

@@ -153,7 +153,7 @@ def _check_apart(here: str, inputs: Collection[Input]) -> None:
 
 def _check_lookups(here: str, lookups: Mapping[str, Lookup], output: Table) -> None:
     known = {column.name: column.sql for column in output.columns}
-    taken = {name for lookup in lookups.values() for name in lookup.takes}
+    taken = {name for lookup in lookups.values() for name in lookup.fills}
     for label, lookup in lookups.items():
         for where, name in (("on", lookup.on), ("at", lookup.at)):
             came = "a lookup's column" if name in taken else known.get(name, "no such column")
@@ -162,9 +162,14 @@ def _check_lookups(here: str, lookups: Mapping[str, Lookup], output: Table) -> N
                     f"{here}.inputs[{label!r}].{where}: {name!r} is {came} of table {output.name!r}.",
                     remedy=f"Name a {'TIMESTAMP ' if where == 'at' else ''}column that the transform gives the table.",
                 )
-        for name in (*lookup.takes, *lookup.otherwise):
+        for name in (*lookup.fills, *lookup.otherwise):
             if name not in known:
                 raise DeclarationError(
                     f"{here}.inputs[{label!r}]: {name!r} is not a column of table {output.name!r}.",
                     remedy="Add it to the table's schema, or do not take it.",
                 )
+        if lookup.dated is not None and (known[lookup.dated] != "timestamp" or lookup.dated in lookup.otherwise):
+            raise DeclarationError(
+                f"{here}.inputs[{label!r}].dated: {lookup.dated!r} is {known[lookup.dated]}, or has a value otherwise.",
+                remedy="Name a TIMESTAMP column, which is null where no record was taken.",
+            )

@@ -32,7 +32,8 @@ def _versions(records: DataFrame, lookup: Lookup) -> dict[str, list[tuple[Any, i
     found: dict[str, list[tuple[Any, int, Row | None]]] = {}
     kept = parsed_at_rest(records, lookup).where("reason IS NULL").select("key", "event_time", "offset", "value", "v")
     for row in _collected(kept):
-        values = None if row["value"] is None else {name: row["v"][name] for name in lookup.takes}
+        dated = {} if lookup.dated is None else {lookup.dated: row["event_time"]}
+        values = None if row["value"] is None else {name: row["v"][name] for name in lookup.takes} | dated
         found.setdefault(bytes(row["key"]).decode(), []).append((row["event_time"], row["offset"], values))
     return {key: sorted(versions, key=lambda version: version[:2]) for key, versions in found.items()}
 
@@ -44,7 +45,7 @@ def _joined(row: Row, lookup: Lookup, versions: dict[str, list[tuple[Any, int, R
     if taken is None and lookup.required:
         return None
     if taken is None:
-        return {**row, **dict.fromkeys(lookup.takes), **lookup.otherwise}
+        return {**row, **dict.fromkeys(lookup.fills), **lookup.otherwise}
     return {**row, **taken}
 
 

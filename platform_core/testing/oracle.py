@@ -192,7 +192,8 @@ class Versions:
         self._part = part
         self._of: dict[str, list[tuple[int, int, int, dict[str, Any] | None]]] = defaultdict(list)
         for row in parsed_at_rest(records, part).where("reason is null").toArrow().to_pylist():
-            values = None if row["value"] is None else {name: row["v"][name] for name in part.takes}
+            dated = {} if part.dated is None else {part.dated: row["event_time"]}
+            values = None if row["value"] is None else {name: row["v"][name] for name in part.takes} | dated
             at = milliseconds(row["event_time"])
             self._of[row["key"].decode()].append((at, row["offset"], row["batch"], values))
 
@@ -206,7 +207,7 @@ class Versions:
         values = max(there, key=lambda one: one[:2])[3] if there else None
         if values is None and self._part.required:
             return None
-        return dict.fromkeys(self._part.takes) | dict(self._part.otherwise) if values is None else values
+        return dict.fromkeys(self._part.fills) | dict(self._part.otherwise) if values is None else values
 
     def _until(self, row: Mapping[str, Any]) -> list[tuple[int, int, int, dict[str, Any] | None]]:
         if row[self._part.on] is None:

@@ -16,6 +16,7 @@ from platform_core.declare import (
     Bytes,
     DailyTable,
     Expect,
+    Format,
     Json,
     Lookup,
     Publish,
@@ -106,6 +107,14 @@ CASES: list[tuple[Callable[[], Any], str]] = [
     ),
     (some(job, inputs={"trades": STOCKS}), "job 'prices'.inputs['trades']: it takes Input, came a Topic."),
     (some(job, output="prices"), "job 'prices'.output: it takes Table, came the str 'prices'."),
+    (
+        some(
+            Lookup, USER_PROFILES, on="user_id", at="at", takes=("zipcode",), otherwise={"zipcode": ""}, required=True
+        ),
+        "Lookup('clicks.user.profile').required: no row is written where there is no record. Leave `otherwise` out",
+    ),
+    (some(Stream, STOCKS, nulls="drop"), "Stream('stocks').nulls: 'drop' is not one of 'reject', 'skip'."),
+    (some(Topic, name="t", value="n INT", format=Format.LONG), "topic 't'.value: long is one BIGINT, came 'n INT'."),
     (some(job, publish=STOCKS), "job 'prices'.publish: it takes a tuple of Publish, came a Topic. Write Publish("),
     (
         some(job, publish=(Publish(STOCKS, key=Text("ticker")), Publish(STOCKS, key=Text("ticker")))),

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from pyspark.sql import functions as F
 
-from platform_core.declare import Publish
+from platform_core.declare import Lookup, Publish, Stream
 from platform_core.errors import DeclarationError, RejectLimitExceeded
 from platform_core.testing import (
     BATCH,
@@ -234,3 +234,44 @@ def test_rows_that_wait_survive_a_crash(kit: Kit, crash: Crash) -> None:
 def test_of_several_rows_of_a_key_the_newest_record_wins_in_a_batch(kit: Kit) -> None:
     script = [bought("ann", 1, second=3), bought("ann", 2, second=5), bought("ann", 3, second=4)]
     assert kit.run(newest, script).rows == kit.run_as_batch(newest, script).rows
+
+
+SEEN = "user STRING, amount BIGINT, at TIMESTAMP, name STRING, named_at TIMESTAMP"
+NAMED = [
+    named("ann", "Ann", second=1),
+    bought("ann", 1, second=0),
+    bought("ann", 2, second=2),
+    named("ann", "Anna", second=3),
+    bought("ann", 3, second=4),
+    named("bob", "Bob", second=1),
+    named("bob", None, second=5),
+    bought("bob", 4, second=6),
+    bought("eve", 5, second=7),
+]
+
+
+@pytest.mark.parametrize(
+    ("required", "expected"),
+    [
+        (True, [(2, "Ann", at(1)), (3, "Anna", at(3))]),
+        (False, [(1, None, None), (2, "Ann", at(1)), (3, "Anna", at(3)), (4, None, None), (5, None, None)]),
+    ],
+    ids=["required", "not required"],
+)
+def test_a_row_can_need_a_lookups_record_and_say_since_when_it_is_so(
+    kit: Kit, required: bool, expected: list[object]
+) -> None:
+    names = Lookup(NAMES, on="user", at="at", takes=("name",), required=required, dated="named_at")
+    told = greeted()
+    inputs = {**told.inputs, "names": names}
+    declared = replace(told, inputs=inputs, output=replace(told.output, schema=SEEN))
+    for result in (kit.run(declared, [*NAMED, CRASH_AFTER_WRITE, END]), kit.run_as_batch(declared, NAMED)):
+        assert result.columns("amount", "name", "named_at") == expected
+
+
+def test_null_values_are_rejected_or_passed_over(kit: Kit) -> None:
+    script = [bought("ann", 1, second=0), record(PURCHASES, key="ann", value=None, second=1)]
+    assert [reject.reason for reject in kit.run(totals, script).rejects] == ["empty value"]
+    skipping = replace(totals, inputs={"purchases": Stream(PURCHASES, lateness="10 seconds", nulls="skip")})
+    for result in (kit.run(skipping, script), kit.run_as_batch(skipping, script)):
+        assert (result.columns("user", "total"), result.rejects) == ([("ann", 1)], [])

@@ -98,6 +98,8 @@ class LookupTable:
         for name in (*self._order, CHANGE):
             if name in part.takes:
                 chosen.append(_either(known, f'h."{name}"', part.otherwise.get(name), name))
+            elif name == part.dated:
+                chosen.append(f'CASE WHEN {known} THEN h.at END AS "{name}"')
             elif name in part.otherwise:
                 chosen.append(
                     f'CASE WHEN {known} THEN r."{name}" ELSE {_literal(part.otherwise[name])} END AS "{name}"'
@@ -143,7 +145,7 @@ class Waiting:
 
     def __init__(self, folder: Path, table: Table, lookups: Mapping[str, Lookup]) -> None:
         self._lookups = [part for part in lookups.values() if part.waits]
-        taken = {name for part in lookups.values() for name in part.takes}
+        taken = {name for part in lookups.values() for name in part.fills}
         self._arrow = arrow_schema(table_schema(table, without=taken))
         self._folder = folder
 

@@ -145,7 +145,7 @@ def _declared(table: Table, spark: SparkSession) -> dict[str, str]:
 
 
 def _compare(job: StreamingJob, came: Mapping[str, str], table: Mapping[str, str]) -> list[Mismatch]:
-    taken = {name for lookup in job.lookups.values() for name in lookup.takes}  # the platform adds them afterwards
+    taken = {name for lookup in job.lookups.values() for name in lookup.fills}  # the platform adds them afterwards
     declared = {name: kind for name, kind in table.items() if name not in taken}
     found = [
         Mismatch(job.name, f"transform column {name!r}", kind, came.get(name, _NOTHING))
