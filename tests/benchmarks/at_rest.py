@@ -7,12 +7,13 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
+from contextlib import closing
 from datetime import UTC, datetime
 from functools import partial
 
 import psutil
 
-from platform_core.control import positions, releases
+from platform_core.control import positions, progress, releases
 from platform_core.control.store import ControlStore
 from platform_core.names import ReleaseId
 from platform_core.settings import Settings
@@ -49,10 +50,10 @@ def _of_demo(settings: Settings, warm: int, seconds: int) -> list[Figure]:
         before = {name: cpu(those) for name, those in groups.items()}
         time.sleep(seconds)
         cores = {name: (cpu(those) - before[name]) / seconds for name, those in groups.items()}
-        batches = _batches(settings, began)
+        batches, kept = _batches(settings, began), _promises(settings, began)
         memory = sum(memory_mb(those) for those in groups.values())
         answers = {name: _seconds(settings, arguments) for name, arguments in ASKED.items()}
-    return [*_of_drivers(cores, batches, seconds), *_of_all(cores, memory), *_of_answers(answers)]
+    return [*_of_drivers(cores, batches, seconds), *kept, *_of_all(cores, memory), *_of_answers(answers)]
 
 
 def _groups(settings: Settings) -> dict[str, list[psutil.Process]]:
@@ -74,12 +75,26 @@ def _session_leader(one: psutil.Process) -> str:
 
 
 def _batches(settings: Settings, since: datetime) -> dict[str, int]:
-    store = ControlStore.open(settings)
-    try:
+    with closing(ControlStore.open(settings)) as store:
         live = {job: releases.live_of(store, job) for job in JOBS}
         return {job: _since(store, release, since) for job, release in live.items() if release is not None}
-    finally:
-        store.close()
+
+
+def _promises(settings: Settings, since: datetime) -> list[Figure]:
+    """How long batches take, of one a second."""
+    figures: list[Figure] = []
+    with closing(ControlStore.open(settings)) as store:
+        for job in JOBS:
+            release = releases.live_of(store, job)
+            seen = progress.recent(store, release, since) if release else []
+            took = [one.batch_seconds for one in seen]
+            for share in (50, 99):
+                figures.append(Figure(OF, f"{job}, a batch, p{share}", 1000 * _at(took, share), "ms"))
+    return figures
+
+
+def _at(values: list[float], share: int) -> float:
+    return statistics.quantiles(values, n=100)[share - 1]
 
 
 def _since(store: ControlStore, release: ReleaseId, since: datetime) -> int:
