@@ -16,7 +16,7 @@ from typing_extensions import override
 from platform_core.archived.protocol import PROTOCOL
 from platform_core.archived.rows import ROWS_VERSION
 from platform_core.declare.discover import load_job
-from platform_core.errors import WeirError
+from platform_core.errors import DeclarationError
 from platform_core.release.contents import copy
 from platform_core.release.declared import declared
 from platform_core.release.plan.changes import PlannedVersion, changes
@@ -93,6 +93,6 @@ def test_in_a_batch_no_timer_fires(kit: Kit) -> None:
     assert kit.run_as_batch(silent, [bought("ann", 1, second=0), bought("ann", 2, second=600)]).rows == []
 
 
-def test_state_in_memory_is_refused_as_the_release_starts(kit: Kit) -> None:
-    with pytest.raises(WeirError, match="Please use RocksDBStateStoreProvider"):
+def test_state_in_memory_is_refused(kit: Kit) -> None:
+    with pytest.raises(DeclarationError, match="declared 'disk', as state functions need it, came 'memory'"):
         kit.run(job("times", times, "said STRING, zoned TIMESTAMP, bare TIMESTAMP", state="memory"), [])
