@@ -11,6 +11,7 @@ from tests.tiers import QUICK, SERVICES, Tier, marker_of, outgrown, whole
 
 _NARROWS = ("keyword", "deselect", "lf", "stepwise")
 _LISTENS = 1.0  # seconds
+_SHOWN = 20
 
 
 class Budget:
@@ -26,6 +27,12 @@ class Budget:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self.took[report.nodeid] += report.duration
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        took = sorted(self.took.items(), key=lambda one: one[1], reverse=True)[:_SHOWN]
+        terminalreporter.section(f"{sum(self.took.values()):.0f} s of {self.tier.seconds:.0f} s; the slowest")
+        for name, seconds in took:
+            terminalreporter.write_line(f"{seconds:7.1f} s  {name}")
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:

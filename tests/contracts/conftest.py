@@ -13,6 +13,7 @@ from platform_core.testing import Crash, Kit, Result
 from tests.contracts.inputs import script_for
 
 JOBS = load_jobs(ROOT)
+MAIN = ("stock_stats", "clickstream", "word_count", "stocks_raw", "log_router")
 
 Once = Callable[[StreamingJob, str], Result]
 
@@ -20,9 +21,12 @@ Once = Callable[[StreamingJob, str], Result]
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Every test that takes `job` runs for each job that stands in the tree.
 
-    One that takes `crash`, too, has each place of a crash with each job, of which `make test` runs one place a job.
+    One that takes `crash`, too, has each place of a crash with each main job, of which `make test` runs one place a job.
+    Where a crash hits is the platform's business: of the other examples one place each, in the long tier.
     """
-    if "crash" in metafunc.fixturenames:
+    if metafunc.definition.get_closest_marker("again"):
+        metafunc.parametrize("job", [_again(job) for job in JOBS.values()], ids=JOBS.keys(), scope="session")
+    elif "crash" in metafunc.fixturenames:
         metafunc.parametrize(("job", "crash"), [*_crashes()], scope="session")
     elif "job" in metafunc.fixturenames:
         metafunc.parametrize("job", JOBS.values(), ids=JOBS.keys(), scope="session")
@@ -31,9 +35,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def _crashes() -> Iterator[Any]:
     places = list(Crash)
     for number, (name, job) in enumerate(JOBS.items()):
-        for place in places:
-            marks = () if place is places[number % len(places)] else (pytest.mark.long,)
+        first = places[number % len(places)]
+        for place in places if name in MAIN else [first]:
+            marks = () if place is first and name in MAIN else (pytest.mark.long,)
             yield pytest.param(job, place, id=f"{name}-{place.name}", marks=marks)
+
+
+def _again(job: StreamingJob) -> Any:
+    return pytest.param(job, marks=() if job.name in MAIN else (pytest.mark.long,))
 
 
 @pytest.fixture(scope="session")

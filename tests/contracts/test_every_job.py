@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from pyspark.sql import SparkSession
 
 from platform_core.declare import Raw, StreamingJob
@@ -47,6 +48,7 @@ def test_delivered_records_are_used_rejected_or_late_in_every_batch(job: Streami
         assert batch.measures.records == counted, f"batch {batch.position.batch}"
 
 
+@pytest.mark.again
 def test_a_replay_gives_the_same_rows_and_publishes_the_same_records(job: StreamingJob, once: Once, kit: Kit) -> None:
     again = kit.run(job, script_for(job))
     assert again.rows == once(job, "stream").rows
