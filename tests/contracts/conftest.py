@@ -21,7 +21,7 @@ Once = Callable[[StreamingJob, str], Result]
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Every test that takes `job` runs for each job that stands in the tree.
 
-    One that takes `crash`, too, has each place of a crash with each main job, of which `make test` runs one place a job.
+    One that takes `crash`, too, has each place of a crash with each main job; `make test` runs one place a job.
     Where a crash hits is the platform's business: of the other examples one place each, in the long tier.
     """
     if metafunc.definition.get_closest_marker("again"):
@@ -34,7 +34,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def _crashes() -> Iterator[Any]:
     places = list(Crash)
-    for number, (name, job) in enumerate(JOBS.items()):
+    for number, (name, job) in enumerate(sorted(JOBS.items(), key=lambda one: one[0] not in MAIN)):
         first = places[number % len(places)]
         for place in places if name in MAIN else [first]:
             marks = () if place is first and name in MAIN else (pytest.mark.long,)
