@@ -22,7 +22,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Every test that takes `job` runs for each job that stands in the tree.
 
     One that takes `crash`, too, has each place of a crash with each main job; `make test` runs one place a job.
-    Where a crash hits is the platform's business: of the other examples one place each, in the long tier.
+    Where a crash hits is the platform's business; each other example has a crash among its own cases.
     """
     if metafunc.definition.get_closest_marker("again"):
         metafunc.parametrize("job", [_again(job) for job in JOBS.values()], ids=JOBS.keys(), scope="session")
@@ -34,11 +34,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def _crashes() -> Iterator[Any]:
     places = list(Crash)
-    for number, (name, job) in enumerate(sorted(JOBS.items(), key=lambda one: one[0] not in MAIN)):
-        first = places[number % len(places)]
-        for place in places if name in MAIN else [first]:
-            marks = () if place is first and name in MAIN else (pytest.mark.long,)
-            yield pytest.param(job, place, id=f"{name}-{place.name}", marks=marks)
+    for number, name in enumerate(MAIN):
+        for place in places:
+            marks = () if place is places[number % len(places)] else (pytest.mark.long,)
+            yield pytest.param(JOBS[name], place, id=f"{name}-{place.name}", marks=marks)
 
 
 def _again(job: StreamingJob) -> Any:
