@@ -88,7 +88,7 @@ def _release_node(job: StreamingJob, key: dg.AssetKey, about: str) -> dg.AssetSp
         description=about,
         metadata={
             "updates_every": job.updates_every,
-            "lateness": ", ".join(f"{name}: {part.lateness}" for name, part in sorted(job.streams.items())),
+            "lateness": ", ".join(f"{name}: {part.lateness or 'none'}" for name, part in sorted(job.streams.items())),
             "reject_limit": float(job.reject_limit),
             "table": dg.MetadataValue.asset(table_key(job.output.name)),
             "cli": dg.MetadataValue.md(f"`weir status`, `weir logs {job.name} -f`, `weir history {job.name}`"),
