@@ -9,7 +9,7 @@ from ingest.generators.faults import Faults, Sent, sent
 from ingest.generators.stocks import malformed, records
 from platform_core.errors import UsageError
 
-COUNT = 50_000
+COUNT = 20_000
 LATE_BY, FUTURE_BY = 30_000, 86_400_000
 
 

@@ -71,7 +71,7 @@ def test_timestamps_begin_at_the_start_and_never_go_back(generator: Generator) -
 
 
 @every_generator
-@pytest.mark.parametrize("rate", [50, 1000, 10_000])
+@pytest.mark.parametrize("rate", [50, 1000, 4000])
 def test_the_rate_is_kept(generator: Generator, rate: float) -> None:
     # Clicks begin with every profile at once and sessions take 10 s to pile up: look at what comes after that.
     until = START + 12_000 + 1_000_000 // rate * 10

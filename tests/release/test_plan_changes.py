@@ -20,6 +20,7 @@ from platform_core.release.plan.reach import Code, Reach, transform_roots
 from platform_core.settings import ROOT
 from tests.release.conftest import Tree
 
+pytestmark = pytest.mark.ordinary  # each copies the platform twice
 Edited = Callable[..., list[DeclaredChange]]
 
 _JOB = '''
