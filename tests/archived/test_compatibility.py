@@ -18,7 +18,9 @@ from platform_core.control.owners import Owner
 from platform_core.control.position import Position, TableVersion
 from platform_core.control.store import ControlStore
 from platform_core.cutover import protocol
+from platform_core.cutover.handover import TableAtVersion, TopicHandover
 from platform_core.cutover.model import Move
+from platform_core.declare import described
 from platform_core.declare.schemas import columns
 from platform_core.names import ReleaseId
 from platform_core.release.manifest import FrozenOutput, Manifest
@@ -26,7 +28,8 @@ from platform_core.settings import Settings
 from platform_core.storage import Place
 from platform_core.tables.delta import TableWriter as DeltaOutput
 from platform_core.tables.schema import delta_schema
-from tests.archived.frozen import RELEASE, by_its_code, last_line, unpacked
+from streaming_jobs.stock_stats.job import stock_stats
+from tests.archived.frozen import PREFIX, RELEASE, by_its_code, last_line, unpacked
 from tests.conftest import Database
 
 pytestmark = pytest.mark.ordinary  # each starts a process of the archive
@@ -43,6 +46,17 @@ def test_the_manifest_of_then_is_read_and_has_the_first_versions(settings: Setti
     assert (manifest.release, manifest.protocol, manifest.rows_version) == (RELEASE, 0, FIRST)
     assert manifest.output.key == ("ticker", "window_start")
     assert manifest.declared["output"]["name"] == JOB
+
+
+def test_what_it_published_is_known_to_be_what_todays_code_publishes(settings: Settings) -> None:
+    """A cutover from it then writes the topic's difference, and no row again that is there."""
+    (publish,) = stock_stats.publishes
+    named = replace(publish, topic=replace(publish.topic, name=f"{PREFIX}-{publish.topic.name}"))
+    table = TableAtVersion(settings.storage.table(RELEASE), 0)
+    change = TopicHandover(table, table, table, described.publishes(unpacked(settings).declared))
+    assert change.alike(named)
+    assert not change.alike(publish), "of another topic"
+    assert not change.alike(replace(named, where="trade_count > 1"))
 
 
 def test_the_manifest_of_today_is_read_by_the_code_of_then(settings: Settings) -> None:

@@ -59,7 +59,7 @@ class OutputTopics:
                 self._mirror.show(batch.position.offsets)
             return batch
         found = records(self._job, batch.changes, self._duck)
-        named = {self._named(plain): messages for plain, messages in found.items()}
+        named = {self._named(plain, self._role): messages for plain, messages in found.items()}
         return replace(batch, published=self.publisher.publish(named, batch.number, batch.position.offsets))
 
     @classmethod
@@ -82,21 +82,20 @@ class OutputTopics:
             self._mirror = Mirror(self._settings, self._release.group)
         elif role == "live":
             # the transactional id belongs to the job, not the release: whoever is live fences whoever was
-            self.publisher = self._made(self._job.name, live=True)
+            self.publisher = self._made(self._job.name, role)
         else:
-            self.publisher = self._made(self._release.group, live=False)
+            self.publisher = self._made(self._release.group, role)
 
-    def _named(self, plain: str) -> str:
-        return self._release.topic(plain) if self._role == "aside" else plain
+    def _named(self, plain: str, role: Role | None) -> str:
+        return self._release.topic(plain) if role == "aside" else plain
 
-    def _made(self, identity: str, live: bool) -> TransactionalPublisher:
+    def _made(self, identity: str, role: Role) -> TransactionalPublisher:
         self._monitor.write()  # a driver that woke up without its lease must not fence its successor
         marks = self._checkpoint.identity()
         epoch, group = self._monitor.lease.epoch, self._release.group
-        plain = [publish.topic.name for publish in self._job.publishes]
-        topics = plain if live else map(self._release.topic, plain)
+        topics = [self._named(publish.topic.name, role) for publish in self._job.publishes]
         return TransactionalPublisher(
-            self._settings, topics, identity, group, marks, epoch, lambda: self._monitor.owns(live)
+            self._settings, topics, identity, group, marks, epoch, lambda: self._monitor.owns(role == "live")
         )
 
 
